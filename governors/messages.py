@@ -1,0 +1,180 @@
+"""The message model: what a conversation is, apart from any provider's wire format.
+
+Everything here is frozen and holds plain values, so a message can be shared between branches, cached by
+identity and compared byte for byte. A message's `origin` names where it came from (the runtime puts the id of
+a log entry there; a library user may put anything hashable, or nothing). `memo` holds what was computed from
+the message once (token counts, encoded forms); it takes no part in equality and never outlives the message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, TypeVar
+
+StopReason = Literal["stop", "length", "tool_use", "error", "aborted", "deferred", "refused"]
+
+#: Replies that ended so are left out of what a model sees, with their calls.
+UNFINISHED: frozenset[str] = frozenset({"error", "aborted", "deferred", "refused"})
+
+Origin: TypeAlias = int | str | None
+
+
+def _memo() -> Any:
+    return field(init=False, repr=False, compare=False, hash=False, default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Plain text, as a person or a model wrote it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture, base64 in `data`; `width` and `height` in pixels where known (they set its token cost)."""
+
+    media_type: str
+    data: str
+    width: int | None = None
+    height: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """A model's reasoning. It is replayed byte for byte to the model that signed it and to no other.
+
+    `redacted` blocks carry only an opaque `signature` (the provider's encrypted form) and no text.
+    """
+
+    text: str
+    signature: str | None = None
+    redacted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call as the model made it. `arguments` is JSON text of an object, kept as written.
+
+    `complete` is false for a call whose arguments were cut off in the stream: it must never run, and is
+    never sent back.
+    """
+
+    id: str
+    name: str
+    arguments: str = "{}"
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one model call, as the provider counted them. The prompt is the sum of the first four."""
+
+    plain: int = 0
+    cache_read: int = 0
+    cache_write_5m: int = 0
+    cache_write_1h: int = 0
+    output: int = 0
+    reasoning: int = 0
+
+    @property
+    def prompt(self) -> int:
+        return self.plain + self.cache_read + self.cache_write_5m + self.cache_write_1h
+
+    @property
+    def total(self) -> int:
+        return self.prompt + self.output
+
+
+UserPart: TypeAlias = Text | Image
+AssistantPart: TypeAlias = Text | Thinking | ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    content: tuple[UserPart, ...]
+    origin: Origin = None
+    memo: dict[str, Any] = _memo()
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(part.text for part in self.content if isinstance(part, Text))
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantMessage:
+    """A model's reply. `model` and `wire` say who produced it (reasoning goes back to nobody else)."""
+
+    content: tuple[AssistantPart, ...]
+    stop: StopReason = "stop"
+    model: str | None = None
+    wire: str | None = None
+    usage: Usage | None = None
+    origin: Origin = None
+    memo: dict[str, Any] = _memo()
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        return tuple(part for part in self.content if isinstance(part, ToolCall))
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(part.text for part in self.content if isinstance(part, Text))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The outcome of the call whose id is `call_id`. `stand_in` marks one that nobody reported (see `repair`)."""
+
+    call_id: str
+    tool: str
+    content: tuple[UserPart, ...]
+    is_error: bool = False
+    stand_in: bool = False
+    origin: Origin = None
+    memo: dict[str, Any] = _memo()
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(part.text for part in self.content if isinstance(part, Text))
+
+
+@dataclass(frozen=True, slots=True)
+class SystemPatch:
+    """A change to the system prompt that is sent at its place in the conversation, not at the front."""
+
+    text: str
+    origin: Origin = None
+    memo: dict[str, Any] = _memo()
+
+
+Message: TypeAlias = UserMessage | AssistantMessage | ToolResult | SystemPatch
+Messages: TypeAlias = tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """What a model is told of a tool. `parameters` is a JSON Schema object; treat it as immutable.
+
+    `read_only`: running it twice changes nothing (a crash may repeat it). `bulky`: its old results may be
+    reduced to a one-line stub.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    read_only: bool = False
+    bulky: bool = False
+
+
+Computed = TypeVar("Computed")
+
+
+def remember(message: Message, key: str, compute: Callable[[], Computed]) -> Computed:
+    """The value of `compute()`, worked out once for this message and `key`."""
+    memo = message.memo
+    if key not in memo:
+        memo[key] = compute()
+    value: Computed = memo[key]
+    return value

@@ -1,0 +1,62 @@
+"""What the wire modules share: a model's abilities on a wire, and the shape of a broken rule.
+
+A wire turns messages into the body that a provider's protocol accepts, and checks a finished body by that
+protocol's rules. Abilities are data that the caller brings; no model name appears in code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+#: E: the provider refuses the request. S: something is lost silently. $: it costs money.
+Severity = Literal["E", "S", "$"]
+
+Payload = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One broken rule: its code in the list of wire rules (`A2`), where in the payload, and what is wrong."""
+
+    rule: str
+    severity: Severity
+    where: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.rule} at {self.where}: {self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What one model on one wire takes. The defaults are the careful guesses for an unknown model."""
+
+    # ids
+    id_pattern: str = r"[A-Za-z0-9_-]{1,64}"
+    # content
+    images: bool = False
+    max_images: int = 20
+    max_image_pixels: int = 2000  # the longer side
+    max_image_bytes: int = 4_500_000  # of the base64 text
+    # order
+    system_anywhere: bool = False  # a system or developer message may follow any message
+    system_after_user: bool = False  # Anthropic: role system inside messages, after a user turn (A10)
+    prefill: bool = False  # the last message may be the assistant's
+    strict_alternation: bool = False  # the host demands user/assistant in turn
+    # roles and fields (openai_chat)
+    developer_role: bool = False
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    null_content: bool = True  # assistant content may be null beside tool_calls; else ""
+    tool_name_in_result: bool = False
+    stream_usage: bool = True  # takes stream_options.include_usage
+    # tools and thinking
+    tools: bool = True
+    parallel_tools: bool = True
+    forced_tool: bool = True  # takes a tool_choice that forces a call
+    sampling: bool = True  # takes temperature, top_p, top_k
+    thinking: Literal["none", "budget", "adaptive", "effort"] = "none"
+    thinking_with_tools: bool = True
+    replay_reasoning: bool = False  # reasoning_content goes back with the turn's calls (DeepSeek, Kimi, GLM)
+    binds_prefix: bool = False  # reasoning is bound to the exact prefix (A6, O3)
+    drop_block: bool = False  # a mismatch drops the block instead of refusing the request

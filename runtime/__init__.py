@@ -1,0 +1,5 @@
+"""Moonwake's runtime."""
+
+from .version import __version__
+
+__all__ = ["__version__"]

@@ -1,0 +1,168 @@
+"""Events: what happens while an agent works, for whoever watches. They are never stored.
+
+A delta is not a promise: text that streamed by is acknowledged only by the event that follows its entry
+(`MessageRecorded`, `ReplyRecorded`, `ToolFinished`, `TurnFinished`), which is sent after the entry is on disk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, TypeAlias
+
+from governors.messages import StopReason, Usage
+
+CallReference: TypeAlias = tuple[int, int]  # (entry of the reply, index of the call in it)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """`agent` and `session` say whose event it is."""
+
+    type: ClassVar[str] = "event"
+    agent: str = ""
+    session: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """A JSON-ready form, `type` first; tuples become lists."""
+        return {"type": self.type, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageRecorded(Event):
+    """The user's message is on disk as `entry`. `queued`: it waits for the running turn (`steered`: it joins it)."""
+
+    type: ClassVar[str] = "message_recorded"
+    entry: int
+    queued: bool = False
+    steered: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateChanged(Event):
+    type: ClassVar[str] = "state_changed"
+    before: str
+    after: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnStarted(Event):
+    """`model` is what answers; `entry` the user's message that opens the turn."""
+
+    type: ClassVar[str] = "turn_started"
+    entry: int
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestSent(Event):
+    """A request is recorded and leaves now. `tokens` is its estimated size, `budget` what it may be at most."""
+
+    type: ClassVar[str] = "request_sent"
+    entry: int
+    model: str
+    tokens: int
+    budget: int
+    window: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta(Event):
+    type: ClassVar[str] = "text_delta"
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThinkingDelta(Event):
+    type: ClassVar[str] = "thinking_delta"
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallDelta(Event):
+    """The model is writing call `index` of this reply; `arguments` is what came of its JSON with this event."""
+
+    type: ClassVar[str] = "tool_call_delta"
+    index: int
+    tool: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrying(Event):
+    """A call failed in a way that may pass; it is tried again after `delay` seconds (attempt 2 is the first retry)."""
+
+    type: ClassVar[str] = "retrying"
+    why: str
+    delay: float
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyRecorded(Event):
+    """A reply is on disk as `entry`. `cost` is in US dollars, None where the model's price is unknown."""
+
+    type: ClassVar[str] = "reply_recorded"
+    entry: int
+    text: str
+    stop: StopReason
+    usage: Usage | None
+    cost: float | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolStarted(Event):
+    """The intent to run this call is on disk; the tool starts now. `arguments` is JSON text."""
+
+    type: ClassVar[str] = "tool_started"
+    call: CallReference
+    tool: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolFinished(Event):
+    """The result is on disk as `entry`; `text` is what the model will read."""
+
+    type: ClassVar[str] = "tool_finished"
+    call: CallReference
+    tool: str
+    entry: int
+    is_error: bool
+    text: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryCut(Event):
+    """The oldest messages went out of view (they stay in the log). `entry` is the head; figures are tokens."""
+
+    type: ClassVar[str] = "history_cut"
+    entry: int
+    before: int
+    after: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice(Event):
+    """Something a person should know. `level` is `info`, `warning` or `error`."""
+
+    type: ClassVar[str] = "notice"
+    level: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnFinished(Event):
+    """The agent rests and everything is on disk. `text` is the last reply's; `error` says what went wrong, if so."""
+
+    type: ClassVar[str] = "turn_finished"
+    text: str
+    stop: StopReason
+    steps: int
+    usage: Usage
+    cost: float | None
+    seconds: float
+    error: str | None = None

@@ -1,0 +1,149 @@
+"""The one way to a model: a prepared request goes in, typed events come out, the last of them is `Finished`.
+
+Laws:
+- A stream always ends in exactly one `Finished`, whatever happened: a refused key, a broken connection and a
+  cut-off stream are values (`stop` error or aborted, `problem` set), never exceptions. Only cancellation passes
+  through; it closes the connection, and whoever cancelled records what was received.
+- The body is final when it comes here: encoded by its wire and checked. A provider adds nothing to it but
+  transport.
+- Transient failures are retried only while nothing visible was sent (`retry.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias
+
+from governors.messages import AssistantMessage
+from governors.wire.base import Abilities
+
+Wire = Literal["anthropic", "openai_chat"]
+
+ProblemKind = Literal[
+    "bad_request",  # the request is wrong: ours to mend, never retried
+    "auth",
+    "overflow",  # the prompt is larger than the model's window
+    "rate_limited",
+    "overloaded",
+    "refused",  # content refused by the provider
+    "network",
+    "unknown",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per million tokens."""
+
+    plain: float
+    output: float
+    cache_read: float
+    cache_write_5m: float
+    cache_write_1h: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """Everything the runtime knows of a model. Data from the catalog, the config or the server itself.
+
+    `window` and `max_output` are tokens; `token_factor` is how many tokens this model's own counter finds for
+    each one of o200k_base at most (an upper bound). `profile` picks the prompt: `tiny` is for models that
+    cannot follow a long one. `price` is None where unknown; a local model costs 0.
+    """
+
+    id: str
+    provider: str
+    wire: Wire
+    window: int
+    max_output: int
+    abilities: Abilities
+    token_factor: float = 1.2
+    price: Price | None = None
+    profile: Literal["full", "tiny"] = "full"
+    base_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A finished request: `body` is the JSON object to post, without transport fields such as `stream`."""
+
+    model: ModelInfo
+    body: Mapping[str, Any]
+    timeout: float = 120.0  # seconds without any byte before a stream counts as stalled
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What went wrong, for a person (`text`), a program (`kind`) and a bug report (`status`, `detail`).
+
+    `window` and `prompt` are filled in for an overflow where the provider told them (tokens).
+    """
+
+    kind: ProblemKind
+    text: str
+    status: int | None = None
+    detail: str = ""
+    retry_after: float | None = None
+    window: int | None = None
+    prompt: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextPiece:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingPiece:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallPiece:
+    """A piece of the arguments of call `index` (0-based within the reply)."""
+
+    index: int
+    tool: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """The call failed before anything was shown and is made again after `delay` seconds."""
+
+    why: str
+    delay: float
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The end of a stream: the whole message with its stop reason and usage, and the problem, if there was one."""
+
+    message: AssistantMessage
+    problem: Problem | None = None
+
+
+StreamEvent: TypeAlias = TextPiece | ThinkingPiece | CallPiece | Retry | Finished
+
+
+class Provider(Protocol):
+    """`name` as in config and in the catalog (`anthropic`, `openai`, `local` ...)."""
+
+    @property
+    def name(self) -> str: ...
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[StreamEvent]]:
+        """Send `request`; the iterator yields events as they come and ends after `Finished`.
+
+        Leaving the context early closes the connection.
+        """
+        ...
+
+    async def warm(self) -> None:
+        """Do what the first call would otherwise wait for (import an SDK, start a server). Never raises."""
+        ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,53 @@
+"""What a tool is: a description for the model and a function that takes arguments and a context.
+
+A tool returns text (or a `ToolOutput`); raising `ToolError` tells the model what went wrong. Any other exception
+becomes an error result too (the agent's task boundary catches it), so a tool can never end a conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from governors.messages import Image, Text, ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """Where a call runs: the workspace it is confined to, and whose call it is."""
+
+    workspace: Path
+    agent: str
+    session: str
+    call: tuple[int, int]  # (entry of the reply, index of the call in it)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """What the model reads. An empty text is shown to the model as `(no output)`."""
+
+    content: tuple[Text | Image, ...]
+    is_error: bool = False
+
+
+RunTool: TypeAlias = Callable[[Mapping[str, Any], ToolContext], Awaitable[ToolOutput]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool as the agent holds it. `timeout` is in seconds; None leaves it to the tool.
+
+    `run` gets arguments that are a JSON object but not otherwise validated: it validates them itself and
+    raises `ToolError` naming what is wrong (tools made by `@tool` do so from their type hints).
+    """
+
+    spec: ToolSpec
+    run: RunTool
+    timeout: float | None = 120.0
+
+
+def text_output(text: str, *, is_error: bool = False) -> ToolOutput:
+    """A `ToolOutput` of one text."""
+    return ToolOutput((Text(text),), is_error)
