@@ -20,10 +20,6 @@ UNFINISHED: frozenset[str] = frozenset({"error", "aborted", "deferred", "refused
 Origin: TypeAlias = int | str | None
 
 
-def _memo() -> Any:
-    return field(init=False, repr=False, compare=False, hash=False, default_factory=dict)
-
-
 @dataclass(frozen=True, slots=True)
 class Text:
     """Plain text, as a person or a model wrote it."""
@@ -95,7 +91,7 @@ AssistantPart: TypeAlias = Text | Thinking | ToolCall
 class UserMessage:
     content: tuple[UserPart, ...]
     origin: Origin = None
-    memo: dict[str, Any] = _memo()
+    memo: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -112,7 +108,7 @@ class AssistantMessage:
     wire: str | None = None
     usage: Usage | None = None
     origin: Origin = None
-    memo: dict[str, Any] = _memo()
+    memo: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -133,7 +129,7 @@ class ToolResult:
     is_error: bool = False
     stand_in: bool = False
     origin: Origin = None
-    memo: dict[str, Any] = _memo()
+    memo: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -146,7 +142,7 @@ class SystemPatch:
 
     text: str
     origin: Origin = None
-    memo: dict[str, Any] = _memo()
+    memo: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
 
 Message: TypeAlias = UserMessage | AssistantMessage | ToolResult | SystemPatch

@@ -1,0 +1,226 @@
+"""What a session's log holds: one record an entry, one entry a line.
+
+An `Entry` is a place in the tree (`id`, `parent`, `at`) and a record that says what happened there. Records are
+frozen values; nothing here does I/O. `codec.py` turns them into lines and back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from governors.messages import Image, StopReason, Text, Thinking, ToolCall, ToolSpec, Usage
+
+FORMAT_VERSION = 1
+
+CallReference: TypeAlias = tuple[int, int]  # (entry of the reply, index among its calls)
+Part: TypeAlias = Text | Image | Thinking | ToolCall
+Sections: TypeAlias = Mapping[str, str | None]
+
+InboxState = Literal["queued", "steered", "held", "dropped", "delivered"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """The first line of a session file."""
+
+    id: str
+    agent: str
+    created: str
+    version: int = FORMAT_VERSION
+    type: Literal["session"] = "session"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageRecord:
+    """A user's message or a model's reply; the calls of a reply are parts of it.
+
+    `context` is what the runtime knew when a user's message came (clock, channel, sender), rendered at its end
+    for ever the same. `inbox` names the inbox entry that a delivered message came from.
+    """
+
+    type: ClassVar[str] = "message"
+    role: Literal["user", "assistant"]
+    content: tuple[Part, ...]
+    context: str | None = None
+    inbox: int | None = None
+    steered: bool = False
+    stop: StopReason | None = None
+    model: str | None = None
+    wire: str | None = None
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntentRecord:
+    """A call is about to run. `read_only`: after a crash it may simply be run again."""
+
+    type: ClassVar[str] = "intent"
+    call: CallReference
+    tool: str
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultRecord:
+    """The outcome of a call; `seconds` is how long it ran."""
+
+    type: ClassVar[str] = "result"
+    call: CallReference
+    tool: str
+    content: tuple[Text | Image, ...]
+    is_error: bool = False
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemRecord:
+    """A patch of the system prompt (a section that is None is removed) and of the tools."""
+
+    type: ClassVar[str] = "system"
+    sections: Sections = field(default_factory=dict)
+    tools_added: tuple[ToolSpec, ...] = ()
+    tools_removed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingRecord:
+    """A setting of this session from here on (`model`, `thinking`, a grant). None takes it back."""
+
+    type: ClassVar[str] = "setting"
+    name: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """The whole system prompt and tools at a head; everything older is folded into it."""
+
+    sections: Mapping[str, str]
+    tools: tuple[ToolSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadRecord:
+    """The context begins anew: at the user message `start`, and mid-turn at the reply `resume` after it.
+
+    `resume` equal to the head's own id keeps no step. `summary` stands for what went out of view (the quoted
+    question of a snip is one); `settings`, `open_calls` and `inbox` carry what still holds or is pending, so that
+    resuming needs nothing older than `start`. A result that comes later for a call that was cut is shown at its
+    own place.
+    """
+
+    type: ClassVar[str] = "head"
+    start: int
+    baseline: Baseline
+    cause: str
+    generation: int
+    resume: int | None = None
+    summary: str | None = None
+    placement: Literal["first", "last"] = "first"
+    pins: tuple[int, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    open_calls: tuple[CallReference, ...] = ()
+    inbox: tuple[int, ...] = ()
+    before: int = 0  # tokens of the request without this head
+    after: int = 0  # and with it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRecord:
+    """A request leaves. `prefix` is the hash of its blocks, `forecast` its estimated tokens.
+
+    `stand_ins` are the calls that this request answered with a stand-in.
+    """
+
+    type: ClassVar[str] = "request"
+    purpose: str
+    provider: str
+    model: str
+    wire: str
+    prefix: str
+    forecast: int
+    budget: int
+    blocks: int
+    stand_ins: tuple[CallReference, ...] = ()
+    decisions: tuple[int, ...] = ()  # entries made for this request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeRecord:
+    """What became of a request: usage and cost (US dollars), or the problem. `cause`: why its prefix moved."""
+
+    type: ClassVar[str] = "outcome"
+    request: int
+    stop: StopReason
+    usage: Usage | None = None
+    cost: float | None = None
+    cause: str | None = None
+    problem: Mapping[str, Any] | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboxRecord:
+    """Input that arrived. The first record of an item holds the input; later ones (`item` set) change its state."""
+
+    type: ClassVar[str] = "inbox"
+    state: InboxState
+    item: int | None = None
+    content: tuple[Text | Image, ...] = ()
+    context: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeafRecord:
+    """The conversation goes on from `leaf` (undo, switching branches); None is before the first entry."""
+
+    type: ClassVar[str] = "leaf"
+    leaf: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteRecord:
+    """Something for people; no model ever sees it."""
+
+    type: ClassVar[str] = "note"
+    text: str
+    data: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownRecord:
+    """A line of a type that this version does not know: kept as it was, skipped by the projection."""
+
+    type: ClassVar[str] = "unknown"
+    raw: Mapping[str, Any]
+
+
+Record: TypeAlias = (
+    MessageRecord
+    | IntentRecord
+    | ResultRecord
+    | SystemRecord
+    | SettingRecord
+    | HeadRecord
+    | RequestRecord
+    | OutcomeRecord
+    | InboxRecord
+    | LeafRecord
+    | NoteRecord
+    | UnknownRecord
+)
+
+#: Entries of these types hang on the tree but do not move the leaf: they are true whatever branch is shown.
+OFF_BRANCH: tuple[type, ...] = (InboxRecord, LeafRecord, NoteRecord)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A record at its place: `id` rises by order of writing, `parent` makes the tree, `at` is UTC (ISO 8601)."""
+
+    id: int
+    parent: int | None
+    at: str
+    record: Record
