@@ -1,0 +1,66 @@
+"""What a project's file may not do. Pure.
+
+Whoever wrote the project wrote its `moonwake.toml`, and an agent with a file tool can rewrite it. So the file may
+tighten confinement and choose among what the user allows, but not loosen it: no unconfined commands, no network
+for tools, no address that the user's keys or conversation would be sent to, no variable to read a key from, and
+no model file for native code to parse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from .schema import EXEC_ORDER
+
+Leaves = Mapping[tuple[str, ...], Any]
+
+#: Servers on the user's own machine that take no key. A project may say at which local port they are.
+KEYLESS = frozenset({"local", "ollama", "llamacpp", "llama.cpp", "lmstudio", "vllm"})
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def project_breaches(leaves: Leaves, project_file: str, user_file: str) -> list[str]:
+    """One sentence for each setting of a project that only the user may make."""
+    return [
+        f'{project_file}: "{".".join(path)}" {why}, and a project may not decide that; set it in {user_file}, '
+        f"by {_variable(path)}, or by a flag"
+        for path, value in leaves.items()
+        if (why := _breach(path, value))
+    ]
+
+
+def _breach(path: tuple[str, ...], value: Any) -> str:
+    match path:
+        case ("tools", "exec") if value == "unconfined":
+            return "lets commands out of the sandbox"
+        case ("tools", "network") if value is True:
+            return "lets tools onto the network"
+        case ("providers", name, "base_url") if name not in KEYLESS or not _is_loopback(value):
+            return "says where the conversation and its key are sent"
+        case ("providers", _, "key_env"):
+            return "says which variable is sent as a key"
+        case ("local", "model") if any(mark in value for mark in "/\\") or value.lower().endswith(".gguf"):
+            return "names a model file to load"
+    return ""
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return urlsplit(address).hostname in _LOOPBACK
+    except ValueError:
+        return False
+
+
+def _variable(path: tuple[str, ...]) -> str:
+    return "MOONWAKE_" + "__".join(path).upper()
+
+
+def tightened(path: tuple[str, ...], above: Any, value: Any) -> Any:
+    """The project's `value`, or what the user set `above` it where that is tighter."""
+    if path == ("tools", "exec"):
+        return min(above, value, key=EXEC_ORDER.index)
+    if path == ("tools", "disabled"):
+        return (*above, *(name for name in value if name not in above))
+    return value

@@ -1,0 +1,165 @@
+"""What can be set: frozen tables, no unknown keys. The first line of a field's comment is what the docs say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, StringConstraints
+
+LayerName: TypeAlias = Literal["default", "user", "project", "environment", "flag"]
+Exec: TypeAlias = Literal["off", "sandbox", "unconfined"]
+Thinking: TypeAlias = Literal["off", "low", "medium", "high", "max"]
+
+#: From tight to loose; a project may only move towards the front.
+EXEC_ORDER: tuple[Exec, ...] = ("off", "sandbox", "unconfined")
+
+
+def _model_reference(text: str) -> str:
+    if not text or any(character.isspace() for character in text) or "" in text.split("/"):
+        raise ValueError('written as "provider/model" or "model", without spaces')
+    return text
+
+
+def _server_address(text: str) -> str:
+    rest = text.removeprefix("https://").removeprefix("http://")
+    if rest == text or not rest or any(character.isspace() for character in text):
+        raise ValueError('an address that begins with "http://" or "https://"')
+    if "@" in rest.split("/", 1)[0]:
+        raise ValueError("an address without a user name or password (name the key's variable in key_env)")
+    return text.rstrip("/")
+
+
+def _variable_name(text: str) -> str:
+    # A key pasted here by mistake must not be echoed, so the text says only what is expected.
+    if not text.isascii() or not text.isidentifier():
+        raise ValueError('the NAME of an environment variable, such as "OPENAI_API_KEY", not the key itself')
+    return text
+
+
+ModelReference = Annotated[str, AfterValidator(_model_reference)]
+ServerAddress = Annotated[str, AfterValidator(_server_address)]
+VariableName = Annotated[str, AfterValidator(_variable_name)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9._-]+$")]
+Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Table(BaseModel):
+    """A table of settings. Its validator is built on first use, which keeps the import quick."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, hide_input_in_errors=True)
+
+
+class ProviderConfig(Table):
+    """`[providers.NAME]`: a server that speaks one of the wires. `key_env` names the variable with its key."""
+
+    base_url: ServerAddress | None = None
+    key_env: VariableName | None = None
+    wire: Literal["anthropic", "openai_chat"] | None = None
+
+
+class PriceConfig(Table):
+    """US dollars per million tokens."""
+
+    plain: Number = 0.0
+    output: Number = 0.0
+    cache_read: Number | None = None
+    cache_write_5m: Number | None = None
+    cache_write_1h: Number | None = None
+
+
+class ModelConfig(Table):
+    """`[models."ID"]`: what the catalog says of a model, overridden. Figures are tokens."""
+
+    window: int | None = Field(default=None, ge=256)
+    max_output: int | None = Field(default=None, ge=1)
+    token_factor: float | None = Field(default=None, ge=0.5, le=4, allow_inf_nan=False)
+    tools: bool | None = None
+    images: bool | None = None
+    thinking: Literal["none", "budget", "adaptive", "effort"] | None = None
+    profile: Literal["full", "tiny"] | None = None
+    price: PriceConfig | None = None
+
+
+class ToolsConfig(Table):
+    """`[tools]`. `timeout` is in seconds, for tools that name none of their own."""
+
+    exec: Exec = "sandbox"
+    network: bool = False
+    timeout: float = Field(default=120.0, gt=0, le=86_400, allow_inf_nan=False)
+    disabled: tuple[Name, ...] = ()
+
+
+class LimitsConfig(Table):
+    """`[limits]`. `max_steps`: model calls a turn. `margin`, `max_output`: tokens; None leaves it to the model's
+    window and its catalog entry."""
+
+    max_steps: int = Field(default=50, ge=1, le=10_000)
+    margin: int | None = Field(default=None, ge=64)
+    max_output: int | None = Field(default=None, ge=1)
+
+
+class LocalConfig(Table):
+    """`[local]`: the embedded model. `model` is a name that `moonwake model get` knows, or a GGUF file; `threads`
+    None is chosen from the machine; `window` is in tokens."""
+
+    model: str = Field(default="smollm2", min_length=1)
+    threads: int | None = Field(default=None, ge=1, le=256)
+    window: int | None = Field(default=None, ge=256)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value came from; `str()` of it fits into a sentence."""
+
+    layer: LayerName
+    where: str
+
+    def __str__(self) -> str:
+        return self.where
+
+
+DEFAULT = Origin("default", "the default")
+
+
+class Config(Table):
+    """All settings. `model` None means: look for one (keys, then local servers, then the embedded model)."""
+
+    model: ModelReference | None = None
+    agent: Name = "assistant"
+    thinking: Thinking | None = None
+    providers: Mapping[Name, ProviderConfig] = Field(default_factory=dict)
+    models: Mapping[str, ModelConfig] = Field(default_factory=dict)
+    tools: ToolsConfig = ToolsConfig.model_construct()
+    limits: LimitsConfig = LimitsConfig.model_construct()
+    local: LocalConfig = LocalConfig.model_construct()
+
+    _origins: Mapping[str, Origin] = PrivateAttr(default_factory=dict)
+    _notes: tuple[str, ...] = PrivateAttr(default=())
+
+    def origin_of(self, key: str) -> Origin:
+        """Where the value of `key` (dotted, as in `tools.exec`) came from."""
+        return self._origins.get(key, DEFAULT)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know of how the layers came together, a sentence each."""
+        return self._notes
+
+    def settings(self) -> Iterator[tuple[str, Any, Origin]]:
+        """Every value that is set or has a default: dotted key, value, origin. No secret is among them."""
+        for key, value in _leaves(self):
+            yield key, value, self.origin_of(key)
+
+
+def _leaves(table: Table) -> Iterator[tuple[str, Any]]:
+    for name in type(table).model_fields:
+        value = getattr(table, name)
+        if isinstance(value, Table):
+            yield from ((f"{name}.{key}", leaf) for key, leaf in _leaves(value))
+        elif isinstance(value, Mapping):
+            for entry, inner in value.items():
+                yield from ((f"{name}.{entry}.{key}", leaf) for key, leaf in _leaves(inner) if leaf is not None)
+        else:
+            yield name, value
