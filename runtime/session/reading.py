@@ -58,21 +58,15 @@ def read_session(data: bytes) -> Reading:
         raise BadLine("the file is empty")
     header = decode_header(lines[0].content)
     unterminated = not data.endswith(b"\n")
-    entries, broken = _decode(lines[1:], header_only=len(lines) == 1, unterminated=unterminated)
-    torn_from = _torn(lines[1:], unterminated)
-    if torn_from is None:
-        return Reading(header, tuple(entries), tuple(broken), None, len(data), unterminated)
-    whole = [entry for entry, line in entries_with_lines(lines[1:], entries) if line.offset < torn_from.offset]
-    kept_broken = tuple(finding for finding in broken if finding.offset < torn_from.offset)
-    torn = Finding(
-        torn_from.number, torn_from.offset, "the file ends in the middle of a write", data[torn_from.offset :]
-    )
-    return Reading(header, tuple(whole), kept_broken, torn, torn_from.offset, unterminated=False)
-
-
-def entries_with_lines(lines: list[_Line], entries: list[Entry]) -> list[tuple[Entry, _Line]]:
-    by_id = {line.entry.id: line for line in reversed(lines) if line.entry is not None}
-    return [(entry, by_id[entry.id]) for entry in entries]
+    broken = _decode(lines[1:])
+    torn = _torn(lines[1:], unterminated)
+    end = len(data) if torn is None else torn.offset
+    entries = tuple(line.entry for line in lines if line.entry is not None and line.offset < end)
+    kept = tuple(finding for finding in broken if finding.offset < end)
+    if torn is None:
+        return Reading(header, entries, kept, None, end, unterminated)
+    finding = Finding(torn.number, end, "the file ends in the middle of a write", data[end:])
+    return Reading(header, entries, kept, finding, end, unterminated=False)
 
 
 def _split(data: bytes) -> list[_Line]:
@@ -85,30 +79,30 @@ def _split(data: bytes) -> list[_Line]:
     return lines
 
 
-def _decode(lines: list[_Line], *, header_only: bool, unterminated: bool) -> tuple[list[Entry], list[Finding]]:
-    entries: list[Entry] = []
+def _decode(lines: list[_Line]) -> list[Finding]:
+    """Fill in each line's entry; what is wrong comes back."""
     broken: list[Finding] = []
-    known: set[int] = set()
+    known: list[int] = []
+    identities: set[int] = set()
     for line in lines:
         try:
             entry, line.until = decode_entry(line.content)
         except BadLine as problem:
             broken.append(Finding(line.number, line.offset, str(problem), line.content))
             continue
-        if entries and entry.id <= entries[-1].id:
-            problem_text = f"its id {entry.id} does not follow {entries[-1].id}"
+        if known and entry.id <= known[-1]:
+            problem_text = f"its id {entry.id} does not follow {known[-1]}"
             broken.append(Finding(line.number, line.offset, problem_text, line.content))
             continue
-        if entry.parent is not None and entry.parent not in known:
-            nearest = entries[-1].id if entries else None
-            broken.append(
-                Finding(line.number, line.offset, f"its parent {entry.parent} is missing; it hangs on {nearest} now")
-            )
+        if entry.parent is not None and entry.parent not in identities:
+            nearest = known[-1] if known else None
+            problem_text = f"its parent {entry.parent} is missing; it hangs on {nearest or 'the root'} now"
+            broken.append(Finding(line.number, line.offset, problem_text))
             entry = replace(entry, parent=nearest)
         line.entry = entry
-        known.add(entry.id)
-        entries.append(entry)
-    return entries, broken
+        known.append(entry.id)
+        identities.add(entry.id)
+    return broken
 
 
 def _torn(lines: list[_Line], unterminated: bool) -> _Line | None:

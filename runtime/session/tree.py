@@ -41,8 +41,9 @@ class Tree:
         self._entries[entry.id] = entry
         self._newest = max(self._newest, entry.id)
         if isinstance(entry.record, LeafRecord):
-            self.leaf = entry.record.leaf
-            self._branch = None
+            if entry.record.leaf is None or entry.record.leaf in self._entries:
+                self.leaf = entry.record.leaf
+                self._branch = None
         elif not isinstance(entry.record, OFF_BRANCH) and entry.parent == self.leaf:
             self.leaf = entry.id
             if self._branch is not None:
@@ -65,7 +66,7 @@ class Tree:
         return found
 
     def parent_for_result(self, call: CallReference) -> int | None:
-        """Where the result of `call` hangs: on the leaf if its branch holds the call, else on the newest tip that does."""
+        """Where the result of `call` hangs: on the leaf if its branch holds the call, else on its newest tip."""
         reply = self._entries.get(call[0])
         if reply is None or not isinstance(reply.record, MessageRecord) or self._holds(self.leaf, reply.id):
             return self.leaf

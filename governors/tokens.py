@@ -1,0 +1,178 @@
+"""How many tokens something costs: never too few, and never an exception.
+
+A `Counter` counts plain text. What stands around it (a message's frame, a call's frame, pictures, tool schemas) is
+added here, rounded up. A model's own tokenizer differs from ours: multiply by its factor (`scaled`).
+
+`load_vocabulary` reads the vocabulary that ships with this package (o200k_base, compressed): no network, ever. It is
+synchronous, takes 0.5 to 2 s and 50 to 90 MB once, and is the one thing in `governors` that reads a file; programs
+with an event loop call it in a thread. Until it is there, `TiktokenCounter` counts by bytes, an upper bound.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from importlib import resources
+from math import ceil
+from typing import TYPE_CHECKING, Protocol
+
+from .messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    SystemPatch,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    UserMessage,
+    remember,
+)
+
+if TYPE_CHECKING:
+    import tiktoken
+
+VOCABULARY = "o200k_base"
+_VOCABULARY_FILE = "data/o200k_base.tiktoken.gz"
+# How o200k_base splits text before merging bytes (published with the vocabulary, MIT).
+_WORD = r"[^\r\n\p{L}\p{N}]?"
+_UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+_SPLIT = "|".join(
+    (
+        _WORD + _UPPER + "*" + _LOWER + r"+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+        _WORD + _UPPER + "+" + _LOWER + r"*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+        r"\p{N}{1,3}",
+        r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
+        r"\s*[\r\n]+",
+        r"\s+(?!\S)",
+        r"\s+",
+    )
+)
+
+MESSAGE_FRAME = 6  # role, delimiters and separators around one message
+CALL_FRAME = 12  # id, type and braces around one call or result
+TOOL_FRAME = 16  # what a provider writes around one tool schema
+SYSTEM_FRAME = 8
+UNKNOWN_IMAGE = 1_600  # a picture whose size is not known: what the largest unscaled one costs
+_PIECE = 20_000  # characters counted at once: merging slows down on very long words
+
+
+class Counter(Protocol):
+    """Counts the tokens of a text. `key` names the way of counting, so that counts can be kept by it."""
+
+    @property
+    def key(self) -> str: ...
+
+    def count(self, text: str) -> int: ...
+
+
+class ByteCounter:
+    """An upper bound without a vocabulary: no token is shorter than a byte."""
+
+    key = "bytes"
+
+    def count(self, text: str) -> int:
+        return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+
+
+class TiktokenCounter:
+    """Counts with the shipped vocabulary once `load_vocabulary` has run, by bytes before."""
+
+    @property
+    def key(self) -> str:
+        return VOCABULARY if vocabulary_loaded() else ByteCounter.key
+
+    def count(self, text: str) -> int:
+        if not vocabulary_loaded():
+            return ByteCounter().count(text)
+        encode = load_vocabulary().encode_ordinary  # special tokens in a text are text
+        if len(text) <= _PIECE:
+            return len(encode(text))
+        return sum(len(encode(text[start : start + _PIECE])) for start in range(0, len(text), _PIECE))
+
+
+@lru_cache(maxsize=1)
+def load_vocabulary() -> tiktoken.Encoding:
+    """Read the vocabulary and build the encoding; later calls return it at once."""
+    import tiktoken  # 40 MB with its data: only for those who count
+
+    packed = resources.files(__package__).joinpath(_VOCABULARY_FILE).read_bytes()
+    ranks = {}
+    for line in gzip.decompress(packed).splitlines():
+        token, rank = line.split()
+        ranks[base64.b64decode(token)] = int(rank)
+    return tiktoken.Encoding(VOCABULARY, pat_str=_SPLIT, mergeable_ranks=ranks, special_tokens={})
+
+
+def vocabulary_loaded() -> bool:
+    return load_vocabulary.cache_info().currsize > 0
+
+
+def scaled(tokens: int, factor: float) -> int:
+    """`tokens` of our vocabulary as tokens of a model whose tokenizer finds up to `factor` times as many."""
+    return ceil(tokens * factor)
+
+
+def message_tokens(message: Message, counter: Counter) -> int:
+    """The tokens of one message with its frame; counted once and kept with the message."""
+    return remember(message, f"tokens/{counter.key}", lambda: _message_tokens(message, counter))
+
+
+def messages_tokens(messages: Iterable[Message], counter: Counter) -> int:
+    return sum(message_tokens(message, counter) for message in messages)
+
+
+def system_tokens(system: str, counter: Counter) -> int:
+    return counter.count(system) + SYSTEM_FRAME if system else 0
+
+
+def tools_tokens(tools: Sequence[ToolSpec], counter: Counter) -> int:
+    return sum(
+        TOOL_FRAME
+        + counter.count(tool.name)
+        + counter.count(tool.description)
+        + counter.count(json.dumps(dict(tool.parameters), separators=(",", ":"), ensure_ascii=False))
+        for tool in tools
+    )
+
+
+def image_tokens(image: Image) -> int:
+    """What a picture costs at the dearer of the published formulas: an area of 750 pixels a token, or 170 a tile
+    of 512 pixels and 85 for the whole."""
+    if not image.width or not image.height:
+        return UNKNOWN_IMAGE
+    by_area = ceil(image.width * image.height / 750)
+    by_tiles = 85 + 170 * ceil(image.width / 512) * ceil(image.height / 512)
+    return max(by_area, by_tiles)
+
+
+def _message_tokens(message: Message, counter: Counter) -> int:
+    match message:
+        case UserMessage():
+            return MESSAGE_FRAME + _parts(message.content, counter)
+        case AssistantMessage():
+            return MESSAGE_FRAME + _parts(message.content, counter)
+        case ToolResult():
+            return MESSAGE_FRAME + CALL_FRAME + counter.count(message.tool) + _parts(message.content, counter)
+        case SystemPatch():
+            return MESSAGE_FRAME + SYSTEM_FRAME + counter.count(message.text)
+
+
+def _parts(parts: Iterable[Text | Image | Thinking | ToolCall], counter: Counter) -> int:
+    return sum(_part(part, counter) for part in parts)
+
+
+def _part(part: Text | Image | Thinking | ToolCall, counter: Counter) -> int:
+    match part:
+        case Text():
+            return counter.count(part.text) + 1
+        case Image():
+            return image_tokens(part)
+        case Thinking():
+            return counter.count(part.text) + len(part.signature or "") // 3 + 4
+        case ToolCall():
+            return CALL_FRAME + counter.count(part.name) + counter.count(part.arguments)
