@@ -1,0 +1,216 @@
+"""Skills: the agentskills.io format, overriding, reported faults, and the tool that reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.errors import ToolError
+from runtime.skills import (
+    Skill,
+    SkillRoot,
+    Skills,
+    load_skills,
+    parse_front_matter,
+    parse_skill,
+    skill_roots,
+    split_front_matter,
+)
+from runtime.tools.base import ToolContext
+from runtime.tools.skill import skill_tool
+from runtime.workspace import open_workspace, shipped_path
+
+FILE = Path("skills/my-skill/SKILL.md")
+
+
+def write(root: Path, name: str, front: str, body: str = "Do it.") -> Path:
+    folder = root / name
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(f"---\n{front}\n---\n{body}\n")
+    return folder / "SKILL.md"
+
+
+def parsed(front: str) -> tuple[Skill | None, list[str]]:
+    return parse_skill(f"---\n{front}\n---\nBody", FILE, "workspace")
+
+
+def test_shipped_skills_are_in_order() -> None:
+    """Every skill that comes with the program loads without a fault and is not always on."""
+    skills = load_skills([SkillRoot("shipped", shipped_path("skills"))])
+    assert skills.problems == ()
+    assert {"git", "memory", "summarise"} <= {skill.name for skill in skills.all}
+    assert not any(skill.always for skill in skills.all)
+    assert all(len(skill.text) > 500 and "Use" in skill.description for skill in skills.all)
+
+
+@pytest.mark.parametrize(
+    ("front", "description"),
+    [
+        ("name: my-skill\ndescription: Plain text: with a colon # comment", "Plain text: with a colon"),
+        ('name: "my-skill"\ndescription: "Quoted: \\"x\\" # no comment"', 'Quoted: "x" # no comment'),
+        ("name: 'my-skill'\ndescription: 'It''s'", "It's"),
+        ("name: my-skill\ndescription: >-\n  folded\n  lines\n\n  end\nlicense: MIT", "folded lines end"),
+        ("description: |\n  kept\n  lines\nname: my-skill", "kept lines"),
+        ("name: my-skill # c\ndescription: begins\n  and goes on", "begins and goes on"),
+        ("# c\nname:   my-skill\ndescription:\n  below", "below"),
+    ],
+)
+def test_front_matter_as_people_write_it(front: str, description: str) -> None:
+    """Plain, quoted, folded, kept and continued values are read."""
+    skill, faults = parsed(front)
+    assert skill is not None
+    assert faults == []
+    assert (skill.name, skill.description, skill.text) == ("my-skill", description, "Body")
+
+
+def test_lists_and_nested_keys_do_not_disturb() -> None:
+    """Fields that are not ours, in any usual form, are read past."""
+    lines = [
+        "allowed-tools:",
+        "- Read",
+        "  - Grep",
+        "metadata:",
+        "  author: me",
+        "  always: true",
+        'tags: [a, "b"]',
+        'openclaw: {"always": false,',
+        '  "x": 1}',
+        "name: my-skill",
+    ]
+    assert parse_front_matter(lines) == {
+        "allowed-tools": ["Read", "Grep"],
+        "metadata": {"author": "me", "always": "true"},
+        "tags": ["a", "b"],
+        "openclaw": {"always": False, "x": 1},
+        "name": "my-skill",
+    }
+
+
+@pytest.mark.parametrize(
+    ("front", "always", "said"),
+    [
+        ("always: true", True, None),
+        ("always: True # yes", True, None),
+        ("metadata:\n  always: true", True, None),
+        ("always: false", False, None),
+        ("always: sometimes", False, 'not "sometimes"'),
+    ],
+)
+def test_always(front: str, always: bool, said: str | None) -> None:
+    """`always` is true or false; anything else is reported and means false."""
+    skill, faults = parsed(f"name: my-skill\ndescription: d\n{front}")
+    assert skill is not None
+    assert skill.always is always
+    assert bool(faults) is (said is not None)
+    assert said is None or said in faults[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("no front matter", "no front matter"),
+        ("---\nname: my-skill\ndescription: d\nnever closed", "no front matter"),
+        ("---\ndescription: d\n---\n", "has no name"),
+        ("---\nname: My Skill\ndescription: d\n---\n", "may only have a-z"),
+        ("---\nname: ../etc\ndescription: d\n---\n", "may only have a-z"),
+        ("---\nname: my-skill\ndescription:\n---\n", "has no description"),
+        ("---\nname: [a]\ndescription: d\n---\n", "has no name"),
+        ("", "no front matter"),
+    ],
+)
+def test_bad_front_matter_is_reported(text: str, said: str) -> None:
+    """A skill that cannot be used gives a sentence with its file."""
+    skill, faults = parse_skill(text, FILE, "workspace")
+    assert skill is None
+    assert len(faults) == 1
+    assert str(FILE) in faults[0]
+    assert said in faults[0]
+
+
+def test_small_faults_are_reported_and_the_skill_stands() -> None:
+    """A name unlike its folder and an over-long description do not cost the skill."""
+    skill, faults = parsed(f"name: other\ndescription: {'x' * 2000}")
+    assert skill is not None
+    assert skill.name == "other"
+    assert len(skill.description) == 1024
+    assert len(faults) == 2
+
+
+def test_a_bad_skill_does_not_take_the_others_down(tmp_path: Path) -> None:
+    """Binary, unreadable, escaping and broken files are reported; good ones load."""
+    write(tmp_path / "skills", "good", "name: good\ndescription: d")
+    write(tmp_path / "skills", "broken", "nothing")
+    binary = write(tmp_path / "skills", "binary", "")
+    binary.write_bytes(b"\0\1")
+    write(tmp_path, "outside", "name: outside\ndescription: d")
+    (tmp_path / "skills" / "linked").symlink_to(tmp_path / "outside")
+    (tmp_path / "skills" / "empty").mkdir()
+    (tmp_path / "skills" / "README.md").write_text("not a skill")
+    skills = load_skills([SkillRoot("workspace", tmp_path / "skills")])
+    assert [skill.name for skill in skills.all] == ["good"]
+    assert len(skills.problems) == 3
+    assert any("leads out of" in problem for problem in skills.problems)
+    (tmp_path / "file").write_text("")
+    assert load_skills([SkillRoot("user", tmp_path / "none"), SkillRoot("user", tmp_path / "file")]) == Skills()
+
+
+def test_workspace_overrides_user_overrides_shipped(tmp_path: Path) -> None:
+    """Of skills with one name the nearest counts."""
+    workspace = open_workspace(tmp_path / "w")
+    user = tmp_path / "user"
+    write(workspace.skills, "git", "name: git\ndescription: ours")
+    write(user / "skills", "git", "name: git\ndescription: mine")
+    write(user / "skills", "summarise", "name: summarise\ndescription: mine")
+    skills = load_skills(skill_roots(workspace, user))
+    sources = {skill.name: skill.source for skill in skills.all}
+    assert (sources["git"], sources["summarise"], sources["memory"]) == ("workspace", "user", "shipped")
+
+
+async def test_tool_gives_the_full_text(tmp_path: Path) -> None:
+    """The tool returns a skill's text, and says where a workspace skill keeps its files."""
+    workspace = open_workspace(tmp_path)
+    write(workspace.skills, "mine", "name: mine\ndescription: d", "The whole text.")
+    tool = skill_tool(skill_roots(workspace))
+    output = await tool.run({"name": " mine "}, ToolContext(tmp_path, "a", "s", (1, 0)))
+    text = "".join(getattr(part, "text", "") for part in output.content)
+    assert "The whole text." in text
+    assert "skills/mine/" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"name": "gti"}, "Did you mean git?"),
+        ({"name": "zzz"}, "There are: git"),
+        ({}, 'skill needs "name"'),
+        ({"name": 3}, 'skill needs "name"'),
+        ({"name": "../../etc/passwd"}, "there is no skill"),
+    ],
+)
+async def test_tool_refuses_with_the_nearest(tmp_path: Path, arguments: dict[str, object], said: str) -> None:
+    """An unknown name is answered with the nearest and the list."""
+    tool = skill_tool(skill_roots(open_workspace(tmp_path)))
+    with pytest.raises(ToolError) as caught:
+        await tool.run(arguments, ToolContext(tmp_path, "a", "s", (1, 0)))
+    assert said in str(caught.value)
+
+
+@given(st.text(alphabet=st.sampled_from(list("ab-:#'\"[]{}|> \n\t\\ü\u2028\0")), max_size=60))
+def test_any_front_matter_is_read_or_reported(text: str) -> None:
+    """No text makes the parser raise; a skill that comes out has a legal name and a description of one line."""
+    skill, faults = parse_skill(f"---\nname: a\n{text}\n---\nb", FILE, "workspace")
+    assert skill is not None or faults
+    if skill is not None:
+        assert skill.description
+        assert "\n" not in skill.description
+
+
+@given(st.lists(st.text(alphabet="ab: ", max_size=8), max_size=5), st.text(max_size=20))
+def test_splitting_loses_nothing(lines: list[str], body: str) -> None:
+    """Front matter and body together are the file."""
+    text = "\n".join(["---", *lines, "---", body])
+    split = split_front_matter(text)
+    assert split == (lines, body)
