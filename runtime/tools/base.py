@@ -6,12 +6,16 @@ becomes an error result too (the agent's task boundary catches it), so a tool ca
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from governors.messages import Image, Text, ToolSpec
+
+#: What every provider takes as the name of a tool.
+TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)

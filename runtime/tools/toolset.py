@@ -1,0 +1,146 @@
+"""The tools an agent has, and the one place where a tool is run.
+
+Laws: `run` returns an output for whatever a tool does (raises, hangs, exits, returns nonsense, cancels itself);
+only a cancellation of the caller leaves it as an exception. What it returns is scrubbed and bounded (`output`).
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import anyio
+from anyio.lowlevel import checkpoint_if_cancelled
+
+from governors.messages import ToolSpec
+
+from ..errors import ToolError
+from .arguments import parse_arguments
+from .base import TOOL_NAME, Tool, ToolContext, ToolOutput, text_output
+from .output import LEAST_LIMIT, OUTPUT_LIMIT, finish
+
+logger = logging.getLogger(__name__)
+
+_MOST_NAMES = 20
+
+
+class Toolset:
+    """Tools by name, in the order of their names. Raises `ValueError` for a name twice or one no provider takes."""
+
+    def __init__(self, tools: Iterable[Tool] = (), *, output_limit: int = OUTPUT_LIMIT) -> None:
+        if output_limit < LEAST_LIMIT:
+            raise ValueError(f"output_limit is {output_limit} characters; it must be at least {LEAST_LIMIT}")
+        by_name: dict[str, Tool] = {}
+        for tool in tools:
+            name = tool.spec.name
+            if not TOOL_NAME.fullmatch(name):
+                raise ValueError(f"{name!r} cannot name a tool: use 1 to 64 letters, digits, _ or -")
+            if name in by_name:
+                raise ValueError(f"two tools are called {name!r}; give one of them another name (`@tool(name=...)`)")
+            by_name[name] = tool
+        self._tools = dict(sorted(by_name.items()))
+        self._output_limit = output_limit
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What the model is told, in the order of the names."""
+        return tuple(tool.spec for tool in self._tools.values())
+
+    def get(self, name: str) -> Tool | None:
+        return self._tools.get(name)
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools.values())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    async def run(self, name: str, arguments_text: str, context: ToolContext) -> ToolOutput:
+        """Run one call whose arguments are JSON text. Raises nothing but the caller's own cancellation."""
+        tool = self.get(name)
+        if tool is None:
+            output = text_output(self._unknown(name), is_error=True)
+        else:
+            try:
+                arguments = parse_arguments(arguments_text)
+            except ToolError as error:
+                output = text_output(str(error), is_error=True)
+            else:
+                output = await _run_apart(tool, arguments, context)
+        return finish(output, self._output_limit)
+
+    def _unknown(self, name: str) -> str:
+        shown = repr(name[:64])
+        if not self._tools:
+            return f"there is no tool {shown}: no tools are on"
+        near = difflib.get_close_matches(name[:64], self._tools, n=3, cutoff=0.5)
+        if near:
+            return f"there is no tool {shown}. Did you mean {' or '.join(near)}?"
+        names = list(self._tools)
+        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        return f"there is no tool {shown}. The tools are: {', '.join(names[:_MOST_NAMES])}{more}"
+
+
+async def _run_apart(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
+    """Run a tool in a task of its own.
+
+    That is how our own cancellation is told from a foreign one (a library inside the tool that cancels its
+    task, or lets a cancelled scope leak): the tool's task never passes a cancellation on, and whether *we* are
+    cancelled is then asked of our own task, which no tool can reach.
+    """
+    outcomes: list[ToolOutput | BaseException] = []
+    try:
+        with anyio.move_on_after(tool.timeout) as scope:
+            async with anyio.create_task_group() as group:
+                group.start_soon(_attempt, tool, arguments, context, outcomes)
+    except Exception as error:  # noqa: BLE001 - the task boundary: a tool that corrupts its task ends only its call
+        outcomes.append(error)
+    await checkpoint_if_cancelled()
+    outcome = outcomes[-1] if outcomes else None
+    if isinstance(outcome, ToolOutput):
+        return outcome
+    if scope.cancel_called:
+        return text_output(_timed_out(tool), is_error=True)
+    return text_output(_failed(tool.spec.name, outcome), is_error=True)
+
+
+async def _attempt(
+    tool: Tool, arguments: Mapping[str, Any], context: ToolContext, outcomes: list[ToolOutput | BaseException]
+) -> None:
+    try:
+        output: object = await tool.run(arguments, context)
+        if not isinstance(output, ToolOutput):
+            raise TypeError(f"its run() returned {type(output).__name__} instead of a ToolOutput")
+        outcomes.append(output)
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - the task boundary; `_run_apart` says why cancellation stops here too
+        outcomes.append(error)
+
+
+def _timed_out(tool: Tool) -> str:
+    return (
+        f"{tool.spec.name} was stopped: it had not finished after {tool.timeout:g} seconds, its time limit. "
+        "Whether it had an effect by then is unknown; check before you repeat it, or ask for less at once"
+    )
+
+
+def _failed(name: str, error: BaseException | None) -> str:
+    if isinstance(error, ToolError):
+        return _words(error)
+    if error is None or isinstance(error, anyio.get_cancelled_exc_class()):
+        return f"{name} failed: it was cancelled from within, not by the user; its outcome is unknown"
+    logger.info("tool %s failed", name, exc_info=error)
+    if isinstance(error, SystemExit):
+        return f"{name} failed: it tried to end the program (exit status {error.code!r})"
+    words = _words(error)
+    return f"{name} failed with {type(error).__name__}" + (f": {words}" if words else "")
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - the same boundary: an exception of a tool may fail to describe itself
+        return "(the error has no readable text)"
