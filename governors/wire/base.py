@@ -6,13 +6,19 @@ protocol's rules. Abilities are data that the caller brings; no model name appea
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeAlias
+
+from ..messages import Messages, ToolSpec
 
 #: E: the provider refuses the request. S: something is lost silently. $: it costs money.
 Severity = Literal["E", "S", "$"]
 
-Payload = dict[str, Any]
+Payload: TypeAlias = dict[str, Any]
+
+#: How much reasoning to ask for.
+THINKING_LEVELS = ("off", "low", "medium", "high", "max")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +66,63 @@ class Abilities:
     replay_reasoning: bool = False  # reasoning_content goes back with the turn's calls (DeepSeek, Kimi, GLM)
     binds_prefix: bool = False  # reasoning is bound to the exact prefix (A6, O3)
     drop_block: bool = False  # a mismatch drops the block instead of refusing the request
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A payload read back: its leading system prompt (empty when there is none) and its messages."""
+
+    system: str
+    messages: Messages
+
+
+class CannotDecode(ValueError):
+    """A payload holds something that the message model has no place for. The text names where it stands."""
+
+
+class Encode(Protocol):
+    def __call__(
+        self,
+        messages: Sequence[Any],
+        *,
+        system: str,
+        tools: Sequence[ToolSpec],
+        abilities: Abilities,
+        model: str | None = None,
+    ) -> Payload: ...
+
+
+class Body(Protocol):
+    def __call__(
+        self,
+        parts: Mapping[str, Any],
+        *,
+        model: str,
+        max_output: int,
+        abilities: Abilities,
+        thinking: str | None = None,
+    ) -> Payload: ...
+
+
+class Decode(Protocol):
+    def __call__(self, payload: Mapping[str, Any] | Sequence[Any], *, model: str | None = None) -> Decoded: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """One protocol: what turns messages into its request bodies and back, and knows its rules.
+
+    `encode` gives the parts that hold the conversation, `body` puts a request around them, `mark_cache` adds the
+    marks that ask for caching (on a copy), `check` lists the broken rules of parts or of a body, `decode` reads
+    either back. `prefix_blocks` is the body as canonical bytes, block by block: one request extends another when
+    its blocks start with the other's. `prefix_hash` is one hash over them.
+    """
+
+    name: str
+    encode: Encode
+    body: Body
+    mark_cache: Callable[[Payload], Payload]
+    check: Callable[[Any, Abilities], tuple[Violation, ...]]
+    decode: Decode
+    prefix_blocks: Callable[[Mapping[str, Any]], list[bytes]]
+    prefix_hash: Callable[[Mapping[str, Any]], str]

@@ -1,0 +1,152 @@
+"""Caching on the Anthropic wire: where the marks go, and the prefix that the provider compares.
+
+Laws:
+- A body is never changed: `mark_cache` copies the lists and blocks it marks and shares the rest.
+- Marks are no part of the prefix: `prefix_blocks` is the same with and without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from .base import Payload
+from .common import canonical, is_blank, message_blocks, rolling_hash
+
+#: Marks a request may carry (A8).
+MOST_MARKS = 4
+
+#: The provider looks back 20 blocks from a mark for an older one (A9); a step may add more blocks than that.
+#: So further marks stand this many blocks before the last.
+STRIDE = 18
+
+#: Blocks that can carry a mark. Thinking never can (A5).
+MARKABLE = frozenset({"text", "image", "tool_use", "tool_result", "document"})
+
+
+def mark_cache(body: Payload, ttl: Literal["5m", "1h"] = "5m") -> Payload:
+    """`body` with cache marks: on the end of system and tools, on the newest block, and on up to two before it.
+
+    A body that has marks already comes back as it is: whoever set them knows why.
+    """
+    if has_marks(body):
+        return body
+    mark: dict[str, str] = {"type": "ephemeral"}
+    if ttl != "5m":
+        mark["ttl"] = ttl
+    marked = dict(body)
+    room = MOST_MARKS
+    for part in ("system", "tools"):  # the system prompt is rendered after the tools: its mark covers both
+        blocks = marked.get(part)
+        if isinstance(blocks, list) and blocks and _can_carry(blocks[-1], part):
+            marked[part] = [*blocks[:-1], {**blocks[-1], "cache_control": mark}]
+            room -= 1
+            break
+    messages = body.get("messages")
+    if isinstance(messages, list):
+        marked["messages"] = _mark_messages(messages, room, mark)
+    return marked
+
+
+def _can_carry(block: Any, part: str) -> bool:
+    if not isinstance(block, dict):
+        return False
+    if part == "tools":
+        return not block.get("defer_loading")
+    if block.get("type") == "text":
+        text = block.get("text")
+        return isinstance(text, str) and not is_blank(text)
+    return block.get("type") in MARKABLE
+
+
+def _mark_messages(messages: list[Any], room: int, mark: dict[str, str]) -> list[Any]:
+    marked = list(messages)
+    passed = STRIDE  # blocks since the mark before, so that the very last block that can takes one
+    for position in range(len(messages) - 1, -1, -1):
+        blocks = _content(messages[position])
+        for index in range(len(blocks) - 1, -1, -1):
+            if room and passed >= STRIDE and _can_carry(blocks[index], "messages"):
+                content = list(marked[position]["content"])
+                content[index] = {**blocks[index], "cache_control": mark}
+                marked[position] = {**marked[position], "content": content}
+                room -= 1
+                passed = 0
+            passed += 1
+        if not room:
+            break
+    return marked
+
+
+def _content(message: Any) -> list[Any]:
+    content = message.get("content") if isinstance(message, dict) else None
+    return content if isinstance(content, list) else []
+
+
+def has_marks(body: Mapping[str, Any]) -> bool:
+    """Whether a cache mark stands anywhere in `body`."""
+    return any(True for _ in marks(body))
+
+
+def marks(body: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], Any]]:
+    """The cache marks of a body in the provider's order (tools, system, messages): place, block, mark.
+
+    A mark at the top of the body comes last, as the provider puts it on the last block that can carry one.
+    """
+    for part in ("tools", "system"):
+        blocks = body.get(part)
+        for index, block in enumerate(blocks if isinstance(blocks, list) else ()):
+            yield from _marks_of(block, f"{part}[{index}]")
+    messages = body.get("messages")
+    for position, message in enumerate(messages if isinstance(messages, list) else ()):
+        for index, block in enumerate(_content(message)):
+            where = f"messages[{position}].content[{index}]"
+            for inner, nested in enumerate(_content(block)):
+                yield from _marks_of(nested, f"{where}.content[{inner}]")
+            yield from _marks_of(block, where)
+    if body.get("cache_control") is not None:
+        yield "cache_control", body, body["cache_control"]
+
+
+def _marks_of(block: Any, where: str) -> Iterator[tuple[str, Mapping[str, Any], Any]]:
+    if isinstance(block, dict) and block.get("cache_control") is not None:
+        yield where, block, block["cache_control"]
+
+
+def prefix_blocks(body: Mapping[str, Any]) -> list[bytes]:
+    """The system prompt, the tools and every content block as canonical bytes, in order, without cache marks."""
+    system = body.get("system") or []
+    blocks = [canonical(["system", unmarked(block)]) for block in _as_blocks(system)]
+    blocks += [canonical(["tool", unmarked(tool)]) for tool in body.get("tools") or []]
+    for message in body.get("messages") or []:
+        blocks += message_blocks(message, _split)
+    return blocks
+
+
+def prefix_hash(body: Mapping[str, Any]) -> str:
+    """SHA-256 in hex over `prefix_blocks`, rolled block by block."""
+    return rolling_hash(prefix_blocks(body))
+
+
+def _split(message: Any) -> Iterator[bytes]:
+    if not isinstance(message, dict):
+        yield canonical(["?", message])
+        return
+    for block in _as_blocks(message.get("content")):
+        yield canonical([message.get("role"), unmarked(block)])
+
+
+def _as_blocks(content: Any) -> list[Any]:
+    """Content as a list of blocks: a string is short for one text block."""
+    return content if isinstance(content, list) else [{"type": "text", "text": content}]
+
+
+def unmarked(block: Any) -> Any:
+    """`block` without cache marks, on itself or on the blocks in a result; itself when it has none."""
+    if not isinstance(block, dict):
+        return block
+    if "cache_control" in block:
+        block = {name: value for name, value in block.items() if name != "cache_control"}
+    content = block.get("content")
+    if isinstance(content, list) and any(isinstance(item, dict) and "cache_control" in item for item in content):
+        block = {**block, "content": [unmarked(item) for item in content]}
+    return block

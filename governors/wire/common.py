@@ -1,0 +1,216 @@
+"""What the wires' encoders share: clean text, arguments as objects, constant texts, canonical bytes.
+
+Laws:
+- Every text here is a function of the message alone, so the same message has the same bytes for ever.
+- Encoded messages are shared between requests. Nobody changes one; whoever needs a change copies it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ..messages import Image, Text, ToolCall, ToolResult
+from ..scrub import may_hide_surrogate, scrub
+
+#: Stands before a conversation that the assistant opens, on wires where the user must (A1).
+OPENING = "(the assistant speaks first)"
+
+#: Arguments and schemas nested deeper than this are not sent: JSON parsers give up at some such depth.
+MAX_DEPTH = 100
+
+_NAME_REFUSED = re.compile(r"[^A-Za-z0-9_-]")
+
+
+class Encoded(dict[str, Any]):
+    """An encoded message, as it goes into a payload. `blocks` keeps its canonical bytes once worked out."""
+
+    __slots__ = ("blocks",)
+    blocks: tuple[bytes, ...] | None
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        super().__init__(fields)
+        self.blocks = None
+
+
+def is_clean(text: str) -> bool:
+    """Whether `text` can be written as UTF-8: it holds no lone surrogate (C1)."""
+    return scrub(text) is text
+
+
+def scrub_json(value: Any, depth: int = 0, *, sort: bool = False) -> Any:
+    """A copy of a JSON value with clean strings; what lies deeper than `MAX_DEPTH` becomes null.
+
+    `sort` also puts the keys of every object in order, so that equal schemas are equal bytes (C6).
+    """
+    if isinstance(value, str):
+        return scrub(value)
+    if depth > MAX_DEPTH:
+        return None
+    if isinstance(value, Mapping):
+        items = sorted(value.items(), key=lambda item: str(item[0])) if sort else value.items()
+        return {scrub(str(key)): scrub_json(item, depth + 1, sort=sort) for key, item in items}
+    if isinstance(value, list | tuple):
+        return [scrub_json(item, depth + 1, sort=sort) for item in value]
+    return value
+
+
+def schema(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """A tool's parameters as every provider takes them: an object schema with sorted keys."""
+    return scrub_json({"properties": {}, **parameters, "type": "object"}, sort=True)  # type: ignore[no-any-return] # a Mapping goes in, a dict comes out
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"{digits} is out of range")
+    return number
+
+
+def parse_object(text: str) -> dict[str, Any] | None:
+    """The JSON object in `text`, or None when it is not one that a provider would take (C2)."""
+    try:
+        value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    if text.count("{") + text.count("[") > MAX_DEPTH and depth_over(value, MAX_DEPTH):
+        return None
+    return value
+
+
+def depth_over(value: Any, limit: int) -> bool:
+    """Whether containers nest more than `limit` deep. Does not recurse, so any depth is safe."""
+    level = [value]
+    for _ in range(limit):
+        level = [item for container in level for item in _items(container) if isinstance(item, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _items(container: Any) -> Iterable[Any]:
+    return container.values() if isinstance(container, dict) else container
+
+
+def _may_be_unclean(json_text: str) -> bool:
+    # A lone surrogate can hide as an escape in text that is plain ASCII.
+    return may_hide_surrogate(json_text) or not is_clean(json_text)
+
+
+def arguments_object(call: ToolCall) -> dict[str, Any]:
+    """A call's arguments as an object, `{}` when they are none."""
+    value = parse_object(call.arguments) or {}
+    return scrub_json(value) if _may_be_unclean(call.arguments) else value
+
+
+def arguments_text(call: ToolCall) -> str:
+    """A call's arguments as JSON text: as the model wrote it when it is a clean object, `{}` when it is none."""
+    value = parse_object(call.arguments)
+    if value is None:
+        return "{}"
+    if not _may_be_unclean(call.arguments):
+        return call.arguments
+    mended = scrub_json(value)
+    return call.arguments if mended == value else dump(mended)
+
+
+def dump(value: Any) -> str:
+    """JSON text as a payload holds it."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def sendable_name(name: str) -> str:
+    """A called tool's name with the characters that providers refuse replaced (models invent such names)."""
+    return _NAME_REFUSED.sub("_", name)[:64]
+
+
+def is_blank(text: str) -> bool:
+    """Whether a provider would refuse `text` as empty. White space counts as empty for them."""
+    return not text or text.isspace()
+
+
+def image_withheld(image: Image) -> str:
+    """What stands for an image that the model cannot take."""
+    return f"[image left out: this model takes no {scrub(image.media_type)}]"
+
+
+def image_follows(image: Image) -> str:
+    """What stands in a result for an image that has to be sent after all results of the step."""
+    return f"[{scrub(image.media_type)}: shown after the results]"
+
+
+def image_label(result: ToolResult) -> str:
+    """Says of an image sent after the results whose it is."""
+    return f"[image from {sendable_name(result.tool)}, call {scrub(result.call_id)}]"
+
+
+def patch_text(text: str) -> str:
+    """A system patch as user-role text: tagged, so that it is told from what a person wrote."""
+    return f"<system-update>\n{scrub(text)}\n</system-update>"
+
+
+def joined_text(parts: Iterable[Any]) -> str:
+    """The text parts that say something, as one text."""
+    return "\n\n".join(scrub(part.text) for part in parts if isinstance(part, Text) and not is_blank(part.text))
+
+
+def steps(messages: Sequence[Any]) -> Iterator[Any | tuple[ToolResult, ...]]:
+    """The messages in order, neighbouring tool results gathered into one tuple."""
+    results: list[ToolResult] = []
+    for message in messages:
+        if isinstance(message, ToolResult):
+            results.append(message)
+            continue
+        if results:
+            yield tuple(results)
+            results = []
+        yield message
+    if results:
+        yield tuple(results)
+
+
+def remember_step(results: tuple[ToolResult, ...], key: str, compute: Callable[[], list[Encoded]]) -> list[Encoded]:
+    """The encoded form of a whole step, kept with its first result for as long as the others are the same objects."""
+    memo = results[0].memo
+    held = memo.get(key)
+    if held is None or len(held[0]) != len(results) - 1 or any(map(_differ, held[0], results[1:])):
+        # Holding the others (not the first: that would be a cycle) makes identity a sound test.
+        held = memo[key] = (results[1:], compute())
+    encoded: list[Encoded] = held[1]
+    return encoded
+
+
+def _differ(one: object, other: object) -> bool:
+    return one is not other
+
+
+def canonical(value: Any) -> bytes:
+    """The bytes by which two blocks are compared: JSON with sorted keys."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode("utf-8", "surrogatepass")
+
+
+def message_blocks(message: Any, split: Callable[[Any], Iterator[bytes]]) -> tuple[bytes, ...]:
+    """The canonical blocks of one message of a body, worked out once for a message that `encode` made."""
+    if not isinstance(message, Encoded):
+        return tuple(split(message))
+    if message.blocks is None:
+        message.blocks = tuple(split(message))
+    return message.blocks
+
+
+def rolling_hash(blocks: Iterable[bytes]) -> str:
+    """SHA-256 in hex, rolled block by block: each step hashes the digest so far and the next block."""
+    digest = b""
+    for block in blocks:
+        digest = hashlib.sha256(digest + block).digest()
+    return digest.hex()
