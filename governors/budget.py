@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .errors import ImpossibleBudget
+
 _MARGIN_SHARE = 0.025
 _LEAST_MARGIN = 64
 _LEAST_MARGIN_OF_LARGE = 1_024
@@ -15,7 +17,7 @@ class Budget:
     """`window` is what the model takes in all, `max_output` what is kept free for its reply, `margin` what covers
     the error of counting (by default 2.5 % of the window, at least 64, from a 32k window on at least 1,024).
 
-    All figures are tokens. Raises `ValueError` when nothing is left for a request.
+    All figures are tokens. Raises `ImpossibleBudget` when nothing is left for a request.
     """
 
     window: int
@@ -24,9 +26,9 @@ class Budget:
 
     def __post_init__(self) -> None:
         if self.window < 1 or self.max_output < 1 or (self.margin is not None and self.margin < 0):
-            raise ValueError(f"window and max_output must be positive, margin not negative: {self}")
+            raise ImpossibleBudget(f"window and max_output must be positive, margin not negative: {self}")
         if self.tokens < 1:
-            raise ValueError(
+            raise ImpossibleBudget(
                 f"nothing is left for a request: a window of {self.window:,} tokens less {self.max_output:,} for the "
                 f"reply and a margin of {self.reserve:,}. Lower max_output or choose a larger window"
             )

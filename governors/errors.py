@@ -11,6 +11,10 @@ class GovernorError(Exception):
     """The base of everything `governors` raises on purpose."""
 
 
+class ImpossibleBudget(GovernorError, ValueError):
+    """A window leaves nothing for a request, or a figure makes no sense."""
+
+
 @dataclass
 class ContextOverflow(GovernorError):
     """What cannot be left out is larger than the budget. All figures are tokens."""

@@ -6,7 +6,7 @@ log as a head before the request leaves), because a later call must make the sam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from .budget import Budget
@@ -49,12 +49,13 @@ def govern(
     factor: float = 1.2,
     turn: int | None = None,
     lead: int = 0,
+    boundaries: Collection[int] | None = None,
 ) -> Governed:
     """Messages that are legal and within budget.
 
-    `factor` is the upper bound of what the model's tokenizer finds for one token of `counter`. `turn` and `lead` are
-    as in `snip` and count in the repaired list; without `turn` it is read off the list. Raises `ContextOverflow` with
-    the numbers when what must stay is over budget.
+    `factor` is the upper bound of what the model's tokenizer finds for one token of `counter`. `turn`, `lead` and
+    `boundaries` are as in `snip` and count in the repaired list; without `turn` it is read off the list. Raises
+    `ContextOverflow` with the numbers when what must stay is over budget.
     """
     pattern = (abilities or Abilities()).id_pattern
     legal = repair(messages, id_pattern=pattern)
@@ -64,7 +65,7 @@ def govern(
     room = budget.tokens - fixed_system - fixed_tools
     opened = turn_start(legal) if turn is None else turn
     before = fixed_system + fixed_tools + sum(sizes)
-    cut = snip(legal, sizes, room, turn=opened, lead=lead)
+    cut = snip(legal, sizes, room, turn=opened, lead=lead, boundaries=boundaries)
     kept = legal if cut is None else apply_snip(legal, cut, lead=lead)
     needed = sum(scaled(message_tokens(message, counter), factor) for message in kept)
     if needed > room:

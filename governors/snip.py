@@ -9,7 +9,7 @@ Pure arithmetic over sizes. Laws:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from .messages import AssistantMessage, Messages, UserMessage
@@ -46,21 +46,34 @@ def turn_start(messages: Messages) -> int:
     return start
 
 
-def snip(messages: Messages, sizes: Sequence[int], room: int, *, turn: int, lead: int = 0) -> Snip | None:
+def snip(
+    messages: Messages,
+    sizes: Sequence[int],
+    room: int,
+    *,
+    turn: int,
+    lead: int = 0,
+    boundaries: Collection[int] | None = None,
+) -> Snip | None:
     """The cut that brings `messages` (of `sizes` tokens each) under `room` tokens, or None when they fit already.
 
     `turn` is the index of the message that opened the turn; the first `lead` messages (an older summary) stay in any
-    case. The result may still be over when nothing more can go: the caller checks.
+    case. `boundaries` are the indices where a context may begin, by default every user message. The result may still
+    be over when nothing more can go: the caller checks.
     """
     if sum(sizes) <= room:
         return None
     leading = sum(sizes[:lead])
     target = int(room * LOW_WATERMARK)
-    boundaries = [i for i in range(lead + 1, turn + 1) if isinstance(messages[i], UserMessage)]
-    for boundary in boundaries:
+    candidates = [
+        index
+        for index in range(lead + 1, turn + 1)
+        if isinstance(messages[index], UserMessage) and (boundaries is None or index in boundaries)
+    ]
+    for boundary in candidates:
         if leading + sum(sizes[boundary:]) <= target:
             return Snip(boundary, None, _question(messages, boundary))
-    if boundaries and boundaries[-1] == turn and leading + sum(sizes[turn:]) <= room:
+    if candidates and candidates[-1] == turn and leading + sum(sizes[turn:]) <= room:
         return Snip(turn, None, _question(messages, turn))
     return _within_turn(messages, sizes, target - leading, max(turn, lead))
 

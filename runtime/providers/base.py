@@ -16,7 +16,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
-from governors.messages import AssistantMessage
+from governors.messages import AssistantMessage, Usage
 from governors.wire.base import Abilities
 
 Wire = Literal["anthropic", "openai_chat"]
@@ -42,6 +42,17 @@ class Price:
     cache_read: float
     cache_write_5m: float
     cache_write_1h: float
+
+    def cost(self, usage: Usage) -> float:
+        """What a call with `usage` costs, in US dollars."""
+        millionths = (
+            usage.plain * self.plain
+            + usage.cache_read * self.cache_read
+            + usage.cache_write_5m * self.cache_write_5m
+            + usage.cache_write_1h * self.cache_write_1h
+            + usage.output * self.output
+        )
+        return millionths / 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,3 +158,16 @@ class Provider(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenModel:
+    """A model with the provider that serves it. `why` says in a few words how it came to be chosen."""
+
+    info: ModelInfo
+    provider: Provider
+    why: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.info.provider}/{self.info.id}"

@@ -96,6 +96,17 @@ def project(branch: Sequence[Entry]) -> Projection:
     )
 
 
+def system_state(branch: Sequence[Entry]) -> SystemState | None:
+    """The system prompt and tools that hold at the end of `branch`; None before the first `system` entry."""
+    state: SystemState | None = None
+    for entry in branch:
+        if isinstance(entry.record, SystemRecord):
+            state = (state or SystemState()).patched(entry.record)
+        elif isinstance(entry.record, HeadRecord):
+            state = SystemState(dict(entry.record.baseline.sections), entry.record.baseline.tools)
+    return state
+
+
 def _gather(branch: Sequence[Entry]) -> _Branch:
     gathered = _Branch(branch)
     for entry in branch:

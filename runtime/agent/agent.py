@@ -1,0 +1,269 @@
+"""An agent: one session, one state, one turn at a time.
+
+Laws:
+- Input is on disk before its sender hears that it was received, whether it opens a turn or waits for one.
+- A turn belongs to the runtime's task group, not to whoever listens: a listener may leave, the turn goes on.
+- `stop` cancels the turn; every finished step stays, every call that began has a result, and queued input is held.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Iterable
+from contextlib import aclosing
+from dataclasses import dataclass
+
+import anyio
+from anyio.abc import TaskGroup
+
+from governors.messages import Image, Text
+
+from ..errors import SessionError
+from ..events import Event, MessageRecorded, Notice, StateChanged, TurnFinished, TurnStarted
+from ..providers.base import ChosenModel
+from ..session.entries import Entry, InboxRecord, InboxState, MessageRecord, SettingRecord
+from ..session.session import Session
+from ..tools.base import ToolContext
+from .announce import Announcer
+from .calls import Workbench
+from .equipment import Equipment
+from .inbox import InboxItem, deliver, in_state, waiting_items
+from .listeners import EventStream, Listeners
+from .states import State, Trigger, move
+from .step import Desk
+from .system import refresh_system
+from .turn import Tally, Turn, run_turn
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """How a turn ended; cancelled, unless something else is known."""
+
+    trigger: Trigger = Trigger.STOPPED
+    why: str = "the turn was stopped"
+
+
+class Agent:
+    """Made by the supervisor, which owns `group`, the task group that turns run in."""
+
+    def __init__(self, session: Session, equipment: Equipment, model: ChosenModel, group: TaskGroup) -> None:
+        self.session = session
+        self.equipment = equipment
+        self.model = model
+        self.state = State.IDLE
+        self._group = group
+        self._gate = anyio.Lock()  # who may decide what happens to input
+        self._turn_scope = anyio.CancelScope()
+        self._idle = anyio.Event()
+        self._idle.set()
+        self._listeners = Listeners()  # of the turn that runs
+        self._queued: dict[int, Listeners] = {}  # of input that waits, by its entry
+        self._announcer = Announcer(session.agent, session.id, self._emit)
+        self._warned: set[str] = set()
+
+    @property
+    def name(self) -> str:
+        return self.session.agent
+
+    def waiting(self) -> tuple[InboxItem, ...]:
+        """Input that was recorded and not delivered yet (queued, steered or held)."""
+        return waiting_items(self.session.tree.entries)
+
+    async def send(
+        self, message: str | Iterable[Text | Image], *, sender: str | None = None, queue: bool = False
+    ) -> AsyncIterator[Event]:
+        """Say something and follow what happens until the agent rests again.
+
+        While a turn runs the message joins it after the step at hand; with `queue` it waits for a turn of its own.
+        Raises `SessionError` when the message cannot be recorded. Leaving the iteration does not stop the turn.
+        """
+        content = (Text(message),) if isinstance(message, str) else tuple(message)
+        async with aclosing(await self._receive(content, self.equipment.context(sender), queue)) as stream:
+            async for event in stream:
+                yield event
+
+    async def stop(self) -> None:
+        """End the running turn and wait until what must be recorded is; does nothing when none runs."""
+        if self.state in (State.RUN, State.COMPACT):
+            self._move(Trigger.STOP, "stopped by the user")
+            self._turn_scope.cancel()
+        await self.rest()
+
+    async def rest(self) -> None:
+        """Wait until no turn runs."""
+        await self._idle.wait()
+
+    async def release(self) -> EventStream | None:
+        """Run what a stop held back, as a turn of its own; None when nothing is held or a turn runs."""
+        async with self._gate:
+            held = in_state(self.waiting(), "held")
+            if not held or self.state not in (State.IDLE, State.FAILED):
+                return None
+            stream = self._listeners.add()
+            await self._open_turn([deliver(item, steered=False) for item in held], "held input was released")
+            return stream
+
+    async def drop(self) -> int:
+        """Drop what a stop held back; it stays in the log. Returns how many messages that were."""
+        held = in_state(self.waiting(), "held")
+        if held:
+            await self.session.append(*(InboxRecord(state="dropped", item=item.entry) for item in held))
+        return len(held)
+
+    async def switch_model(self, model: ChosenModel) -> None:
+        """Talk to another model from the next step on."""
+        await self.session.append(SettingRecord(name="model", value=model.name))
+        self.model = model
+
+    async def _receive(self, content: tuple[Text | Image, ...], context: str, queue: bool) -> EventStream:
+        async with self._gate:
+            if self.state in (State.IDLE, State.FAILED):
+                stream = self._listeners.add()
+                left = [deliver(item, steered=False) for item in in_state(self.waiting(), "queued", "steered")]
+                message = MessageRecord(role="user", content=content, context=context)
+                await self._open_turn([*left, message], "input came")
+                return stream
+            state: InboxState = "queued" if queue or self.state is State.STOPPING else "steered"
+            (entry,) = await self.session.append(InboxRecord(state=state, content=content, context=context))
+            listeners = self._queued[entry.id] = Listeners()
+            stream = listeners.add()
+            listeners.emit(self._announcer.stamp(MessageRecorded(entry=entry.id, queued=queue, steered=not queue)))
+            return stream
+
+    async def _open_turn(self, messages: list[MessageRecord], why: str) -> None:
+        entries = await self.session.append(*messages)
+        opening = entries[0].id
+        self._idle = anyio.Event()
+        for entry in entries:
+            self._join(entry.record)
+            self._announcer.emit(MessageRecorded(entry=entry.id))
+        self._move(Trigger.INPUT, why)
+        self._turn_scope = anyio.CancelScope()
+        self._group.start_soon(self._work, opening)
+
+    async def _work(self, opening: int) -> None:
+        """Turn after turn until nothing is queued: the task that owns them."""
+        next_opening: int | None = opening
+        try:
+            while next_opening is not None:
+                next_opening = await self._one_turn(next_opening)
+        finally:
+            self._idle.set()
+
+    async def _one_turn(self, opening: int) -> int | None:
+        tally = Tally()
+        began = anyio.current_time()
+        self._announcer.emit(TurnStarted(entry=opening, model=self.model.name))
+        turn = Turn(
+            desk=Desk(self.session, lambda: self.model, self.equipment.counter, self._announcer),
+            bench=self._bench,
+            refresh=self._refresh,
+            deliver=self._deliver_steered,
+            max_steps=self.equipment.max_steps,
+        )
+        ending = _Ending()
+        try:
+            with self._turn_scope:
+                try:
+                    await run_turn(turn, opening, tally)
+                except Exception as error:  # the task boundary of a turn: a fault of ours ends it, not the program
+                    logger.exception("a turn of %s failed", self.name)
+                    ending = _Ending(Trigger.FAULT, f"{type(error).__name__}: {error}")
+                    tally.stop, tally.error = "error", f"The turn ended on a fault in Moonwake itself ({ending.why})."
+                else:
+                    ending = _Ending(Trigger.REST, "the turn is finished")
+        finally:
+            with anyio.CancelScope(shield=True):
+                following = await self._end_turn(tally, began, ending)
+        return following
+
+    async def _end_turn(self, tally: Tally, began: float, ending: _Ending) -> int | None:
+        """Say how the turn ended; the entry that opens the next one, if input waits."""
+        async with self._gate:
+            try:
+                following = await self._settle_waiting(ending)
+            except SessionError as error:
+                following, tally.stop, tally.error = None, "error", str(error)
+            if ending.trigger is Trigger.STOPPED:
+                tally.stop = "aborted"
+                if self.state is State.RUN:
+                    self._move(Trigger.STOP, "the runtime is closing")
+            elif self.state is State.STOPPING:
+                ending = _Ending()  # it came to rest by itself just as it was told to stop
+            self._move(ending.trigger, ending.why)
+            self._finish(tally, anyio.current_time() - began)
+            if following is None:
+                self._release_listeners()
+                return None
+            self._join(following.record)
+            self._announcer.emit(MessageRecorded(entry=following.id))
+            self._move(Trigger.INPUT, "queued input came up")
+            self._turn_scope = anyio.CancelScope()
+            return following.id
+
+    async def _settle_waiting(self, ending: _Ending) -> Entry | None:
+        """Hold what waits when the user stopped the turn; otherwise deliver the first of it."""
+        waiting = in_state(self.waiting(), "queued", "steered")
+        if self.state is State.STOPPING and waiting:
+            await self.session.append(*(InboxRecord(state="held", item=item.entry) for item in waiting))
+        elif waiting and ending.trigger is Trigger.REST:
+            (entry,) = await self.session.append(deliver(waiting[0], steered=False))
+            return entry
+        return None
+
+    def _finish(self, tally: Tally, seconds: float) -> None:
+        self._announcer.emit(
+            TurnFinished(
+                text=tally.text,
+                stop=tally.stop,
+                steps=tally.steps,
+                usage=tally.usage,
+                cost=tally.cost,
+                seconds=seconds,
+                error=tally.error,
+            )
+        )
+        self._listeners.close()
+
+    async def _deliver_steered(self) -> bool:
+        async with self._gate:
+            steered = in_state(self.waiting(), "steered")
+            for item in steered:
+                (entry,) = await self.session.append(deliver(item, steered=True))
+                self._join(entry.record)
+                self._announcer.emit(MessageRecorded(entry=entry.id, steered=True))
+            return bool(steered)
+
+    async def _refresh(self) -> None:
+        for warning in await refresh_system(self.session, self.equipment, self.model):
+            if warning not in self._warned:
+                self._warned.add(warning)
+                self._announcer.emit(Notice(level="warning", text=warning))
+
+    def _bench(self) -> Workbench:
+        context = ToolContext(self.equipment.workspace, self.name, self.session.id, (0, 0))
+        return Workbench(self.session, self.equipment.toolset, context, self._announcer)
+
+    def _join(self, record: object) -> None:
+        """Let those who wait for the input that `record` delivers follow this turn."""
+        item = record.inbox if isinstance(record, MessageRecord) else None
+        if item is not None and item in self._queued:
+            self._queued.pop(item).move_to(self._listeners)
+
+    def _release_listeners(self) -> None:
+        """Nobody waits for input that is held: what becomes of it is a person's decision."""
+        for listeners in self._queued.values():
+            listeners.emit(
+                self._announcer.stamp(Notice(level="info", text="The turn was stopped; this message is held."))
+            )
+            listeners.close()
+        self._queued.clear()
+
+    def _move(self, trigger: Trigger, why: str) -> None:
+        before, self.state = self.state, move(self.state, trigger)
+        self._announcer.emit(StateChanged(before=before.value, after=self.state.value, why=why))
+
+    def _emit(self, event: Event) -> None:
+        self._listeners.emit(event)

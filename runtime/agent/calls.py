@@ -1,0 +1,107 @@
+"""The calls of a reply: intents first, then all at once, each result recorded as it comes.
+
+Laws: a call runs only after its reply and its intent are on disk; every call that began ends in exactly one result,
+also when the turn is stopped; a result is announced only after it is on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import anyio
+
+from governors.messages import Text, ToolCall
+
+from ..events import ToolFinished, ToolStarted
+from ..session.entries import CallReference, IntentRecord, ResultRecord
+from ..session.session import Session
+from ..tools.base import ToolContext, ToolOutput
+from ..tools.toolset import Toolset
+from .announce import Announcer
+
+STOPPED = "Stopped by the user before it finished. It may have taken effect in part."
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedCall:
+    """A call with what came of it, for the breaker that watches for repeated failures."""
+
+    tool: str
+    arguments: str
+    text: str
+    is_error: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Workbench:
+    """What running calls needs."""
+
+    session: Session
+    toolset: Toolset
+    context: ToolContext
+    announcer: Announcer
+
+
+async def run_calls(bench: Workbench, reply: int, calls: Sequence[ToolCall]) -> tuple[FinishedCall, ...]:
+    """Run the complete calls of the reply recorded as entry `reply`; results come back in call order."""
+    runnable = [(number, call) for number, call in enumerate(calls) if call.complete]
+    finished: dict[int, FinishedCall] = {}
+
+    async def run(number: int, call: ToolCall) -> None:
+        finished[number] = await _run_call(bench, (reply, number), call)
+
+    intents = [_intent(bench.toolset, (reply, number), call) for number, call in runnable]
+    if intents:
+        await bench.session.append(*intents)
+    for number, call in runnable:
+        bench.announcer.emit(ToolStarted(call=(reply, number), tool=call.name, arguments=call.arguments))
+    async with anyio.create_task_group() as group:
+        for number, call in runnable:
+            group.start_soon(run, number, call)
+    return tuple(finished[number] for number, _ in runnable)
+
+
+def _intent(toolset: Toolset, reference: CallReference, call: ToolCall) -> IntentRecord:
+    tool = toolset.get(call.name)
+    return IntentRecord(call=reference, tool=call.name, read_only=tool is not None and tool.spec.read_only)
+
+
+async def _run_call(bench: Workbench, reference: CallReference, call: ToolCall) -> FinishedCall:
+    began = anyio.current_time()
+    context = ToolContext(bench.context.workspace, bench.context.agent, bench.context.session, reference)
+    try:
+        output = await bench.toolset.run(call.name, call.arguments, context)
+    except anyio.get_cancelled_exc_class():
+        output = ToolOutput((Text(STOPPED),), is_error=True)
+        with anyio.CancelScope(shield=True):
+            await _record(bench, reference, call, output, anyio.current_time() - began)
+        raise
+    with anyio.CancelScope(shield=True):  # it took effect: the log must know, stopped or not
+        finished = await _record(bench, reference, call, output, anyio.current_time() - began)
+    return finished
+
+
+async def _record(
+    bench: Workbench, reference: CallReference, call: ToolCall, output: ToolOutput, seconds: float
+) -> FinishedCall:
+    record = ResultRecord(
+        call=reference,
+        tool=call.name,
+        content=output.content,
+        is_error=output.is_error,
+        seconds=round(seconds, 3),
+    )
+    (entry,) = await bench.session.append(record)
+    text = "\n\n".join(part.text for part in output.content if isinstance(part, Text))
+    bench.announcer.emit(
+        ToolFinished(
+            call=reference,
+            tool=call.name,
+            entry=entry.id,
+            is_error=output.is_error,
+            text=text,
+            seconds=seconds,
+        )
+    )
+    return FinishedCall(call.name, call.arguments, text, output.is_error)

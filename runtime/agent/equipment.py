@@ -1,0 +1,38 @@
+"""What an agent works with, handed in from outside: tools, prompt, counter, clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from governors.tokens import Counter
+
+from ..tools.toolset import Toolset
+
+
+class PromptSource(Protocol):
+    """Builds the system prompt from the files of a workspace. Synchronous; called in a worker thread."""
+
+    def sections(
+        self, channel: str, tools: Sequence[str], profile: Literal["full", "tiny"]
+    ) -> tuple[dict[str, str], tuple[str, ...]]:
+        """The named sections in order, and warnings about files that could not be used."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equipment:
+    """`context` gives the text that tells a model the clock, channel and sender, for the end of a user's message.
+
+    `channel` picks the face of the prompt (`terminal`, `library` ...); `max_steps` bounds a turn.
+    """
+
+    workspace: Path
+    channel: str
+    toolset: Toolset
+    prompt: PromptSource
+    counter: Counter
+    context: Callable[[str | None], str]
+    max_steps: int = 50

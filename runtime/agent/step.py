@@ -1,0 +1,217 @@
+"""A step: one model call, recorded before it leaves and after it ended, whatever happened between.
+
+Laws: the `request` entry is on disk before the first byte leaves; its `outcome` and the reply are one batch; a call
+that is stopped in its middle leaves an aborted reply with the text that people saw, and the cancellation goes on.
+An overflow that the provider reports is answered by fitting the request, a bounded number of times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+
+import anyio
+import anyio.to_thread
+
+from governors.messages import AssistantMessage, Text, Thinking, ToolCall
+from governors.tokens import Counter, load_vocabulary, vocabulary_loaded
+
+from ..events import (
+    HistoryCut,
+    Notice,
+    ReplyRecorded,
+    RequestSent,
+    Retrying,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+)
+from ..providers.base import (
+    CallPiece,
+    ChosenModel,
+    Finished,
+    Problem,
+    Request,
+    Retry,
+    StreamEvent,
+    TextPiece,
+    ThinkingPiece,
+)
+from ..session.entries import Entry, MessageRecord, OutcomeRecord, SettingRecord
+from ..session.session import Session
+from .announce import Announcer
+from .fit import Fit, fit_setting, known_fit, learn
+from .prepare import Prepared, Situation, prepare
+
+_MOST_HEADS = 4  # each must bring the request down; more would mean that they do not
+_MOST_REFITS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What a model call needs. `model` is asked for each step, as the user may switch."""
+
+    session: Session
+    model: Callable[[], ChosenModel]
+    counter: Counter
+    announcer: Announcer
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """The recorded reply and its entry, or the problem that ended the call."""
+
+    entry: int | None
+    reply: AssistantMessage
+    problem: Problem | None
+    cost: float | None
+
+
+async def run_model_call(desk: Desk, turn: int) -> StepResult:
+    """One model call for the turn that entry `turn` opened.
+
+    Raises `ContextOverflow`, `IllegalPayload` (nothing was sent) and `SessionError`.
+    """
+    for attempt in range(_MOST_REFITS + 1):
+        model = desk.model()
+        fit = known_fit(model, _settings(desk.session))
+        prepared = await _prepare(desk, model, fit, turn)
+        result = await _call(desk, model, prepared)
+        problem = result.problem
+        if problem is None or problem.kind != "overflow" or attempt == _MOST_REFITS:
+            return result
+        fit = learn(fit, problem, prepared.record.forecast)
+        await desk.session.append(SettingRecord(name=fit_setting(model), value=fit.as_setting()))
+        desk.announcer.emit(Notice(level="info", text=f"{problem.text} The request is made smaller and sent again."))
+    raise AssertionError("unreachable: the last attempt returns")
+
+
+def _settings(session: Session) -> dict[str, object]:
+    """What overflows taught, from anywhere in the session: it is true on every branch."""
+    found: dict[str, object] = {}
+    for entry in session.tree.entries:
+        if isinstance(entry.record, SettingRecord):
+            found[entry.record.name] = entry.record.value
+    return found
+
+
+async def _prepare(desk: Desk, model: ChosenModel, fit: Fit, turn: int) -> Prepared:
+    if not vocabulary_loaded():
+        await anyio.to_thread.run_sync(load_vocabulary)
+    for _ in range(_MOST_HEADS):
+        session = desk.session
+        situation = Situation(session.tree.entries, session.branch(), turn, model, fit, desk.counter)
+        prepared = prepare(situation)
+        if isinstance(prepared, Prepared):
+            return prepared
+        (entry,) = await desk.session.append(prepared.head)
+        desk.announcer.emit(
+            HistoryCut(
+                entry=entry.id,
+                before=prepared.head.before,
+                after=prepared.head.after,
+                why=f"the request was over its budget for {model.name}",
+            )
+        )
+    raise AssertionError(f"{_MOST_HEADS} heads in a row did not bring the request under its budget")
+
+
+async def _call(desk: Desk, model: ChosenModel, prepared: Prepared) -> StepResult:
+    (request,) = await desk.session.append(prepared.record)
+    record = prepared.record
+    desk.announcer.emit(
+        RequestSent(
+            entry=request.id,
+            model=model.name,
+            tokens=record.forecast,
+            budget=record.budget,
+            window=model.info.window,
+        )
+    )
+    began = anyio.current_time()
+    shown: list[StreamEvent] = []
+    try:
+        finished = await _stream(desk, model, prepared, shown)
+    except anyio.get_cancelled_exc_class():
+        with anyio.CancelScope(shield=True):
+            reply = replace(_partial(shown), model=model.info.id, wire=model.info.wire)
+            await _record(desk, model, prepared, request, Finished(reply), anyio.current_time() - began)
+        raise
+    with anyio.CancelScope(shield=True):  # the answer is here and may have been paid for
+        result = await _record(desk, model, prepared, request, finished, anyio.current_time() - began)
+    return result
+
+
+async def _stream(desk: Desk, model: ChosenModel, prepared: Prepared, shown: list[StreamEvent]) -> Finished:
+    emit = desk.announcer.emit
+    async with model.provider.stream(Request(model.info, prepared.body)) as events:
+        async for event in events:
+            match event:
+                case Finished():
+                    return event
+                case TextPiece(text):
+                    emit(TextDelta(text=text))
+                case ThinkingPiece(text):
+                    emit(ThinkingDelta(text=text))
+                case CallPiece(index, tool, arguments):
+                    emit(ToolCallDelta(index=index, tool=tool, arguments=arguments))
+                case Retry(why, delay, attempt):
+                    emit(Retrying(why=why, delay=delay, attempt=attempt))
+            shown.append(event)
+    problem = Problem("unknown", f"{model.name} ended its answer without saying how. Try again.")
+    return Finished(replace(_partial(shown), stop="error"), problem)
+
+
+def _partial(shown: list[StreamEvent]) -> AssistantMessage:
+    """What had come when the call was stopped; calls are left out, as none of them is complete."""
+    thinking = "".join(event.text for event in shown if isinstance(event, ThinkingPiece))
+    text = "".join(event.text for event in shown if isinstance(event, TextPiece))
+    content: tuple[Text | Thinking | ToolCall, ...] = ()
+    if thinking:
+        content += (Thinking(thinking),)
+    if text:
+        content += (Text(text),)
+    return AssistantMessage(content, stop="aborted")
+
+
+async def _record(
+    desk: Desk, model: ChosenModel, prepared: Prepared, request: Entry, finished: Finished, seconds: float
+) -> StepResult:
+    reply, problem = finished.message, finished.problem
+    price = model.info.price
+    cost = price.cost(reply.usage) if price is not None and reply.usage is not None else None
+    outcome = OutcomeRecord(
+        request=request.id,
+        stop=reply.stop,
+        usage=reply.usage,
+        cost=cost,
+        cause=prepared.cause,
+        problem=_plain(problem),
+        seconds=round(seconds, 3),
+    )
+    message = MessageRecord(
+        role="assistant",
+        content=reply.content,
+        stop=reply.stop,
+        model=model.info.id,
+        wire=model.info.wire,
+        usage=reply.usage,
+    )
+    kept = bool(reply.content) or problem is None
+    entries = await desk.session.append(outcome, *([message] if kept else []))
+    if kept:
+        desk.announcer.emit(
+            ReplyRecorded(
+                entry=entries[-1].id,
+                text=reply.text,
+                stop=reply.stop,
+                usage=reply.usage,
+                cost=cost,
+                seconds=seconds,
+            )
+        )
+    return StepResult(entries[-1].id if kept else None, reply, problem, cost)
+
+
+def _plain(problem: Problem | None) -> dict[str, object] | None:
+    return None if problem is None else {key: value for key, value in asdict(problem).items() if value}

@@ -1,0 +1,61 @@
+"""Keeps the system prompt in the log equal to the files and tools it is made of.
+
+What a model was told stands; a change is an entry that holds only what changed. The first entry is the baseline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import anyio.to_thread
+
+from governors.messages import ToolSpec
+
+from ..providers.base import ChosenModel
+from ..session.entries import SystemRecord
+from ..session.projection import system_state
+from ..session.sections import SystemState
+from ..session.session import Session
+from .equipment import Equipment
+
+
+async def refresh_system(session: Session, equipment: Equipment, model: ChosenModel) -> tuple[str, ...]:
+    """Record what changed since the last request; returns warnings about files that could not be used."""
+    specs = equipment.toolset.specs if model.info.abilities.tools else ()
+    names = [spec.name for spec in specs]
+    sections, warnings = await anyio.to_thread.run_sync(
+        equipment.prompt.sections, equipment.channel, names, model.info.profile
+    )
+    records = changes(system_state(session.branch()), sections, specs)
+    if records:
+        await session.append(*records)
+    return warnings
+
+
+def changes(state: SystemState | None, sections: Mapping[str, str], tools: Sequence[ToolSpec]) -> list[SystemRecord]:
+    """The entries after which `state` (None: nothing yet) holds exactly `sections`, in order, and `tools`."""
+    shown = {} if state is None else state.sections
+    known = {} if state is None else {tool.name: tool for tool in state.tools}
+    added = tuple(tool for tool in tools if known.get(tool.name) != tool)
+    removed = tuple(name for name in known if name not in {tool.name for tool in tools})
+    changed: dict[str, str | None] = {name: None for name in shown if name not in sections}
+    changed.update({name: text for name, text in sections.items() if shown.get(name) != text})
+    if _order_after(shown, changed) == list(sections):
+        if state is not None and not changed and not added and not removed:
+            return []
+        return [SystemRecord(sections=changed, tools_added=added, tools_removed=removed)]
+    nothing: dict[str, str | None] = dict.fromkeys(shown)
+    return [
+        SystemRecord(sections=nothing),
+        SystemRecord(sections=dict(sections), tools_added=added, tools_removed=removed),
+    ]
+
+
+def _order_after(shown: Mapping[str, str], changed: Mapping[str, str | None]) -> list[str]:
+    order = dict.fromkeys(shown)
+    for name, text in changed.items():
+        if text is None:
+            order.pop(name, None)
+        else:
+            order[name] = None
+    return list(order)

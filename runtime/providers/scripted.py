@@ -1,0 +1,169 @@
+"""The scripted provider: a public fake that plays replies in order. For tests, examples and rehearsals.
+
+It is as strict as a real provider: a request that breaks a rule of its wire is refused with the rules that it broke,
+and one that is larger than the model's window overflows. Every request is kept in `requests`. Nothing sleeps.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from governors.messages import AssistantMessage, StopReason, Text, Thinking, ToolCall, Usage
+from governors.wire import WIRES
+from governors.wire.base import Abilities
+
+from .base import (
+    CallPiece,
+    ChosenModel,
+    Finished,
+    ModelInfo,
+    Price,
+    Problem,
+    ProblemKind,
+    Request,
+    StreamEvent,
+    TextPiece,
+    ThinkingPiece,
+    Wire,
+)
+
+_PIECE = 12  # characters a piece, so that streaming shows
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that the scripted model makes. `arguments` may be a mapping, or text to be sent as it is."""
+
+    tool: str
+    arguments: Mapping[str, Any] | str
+    id: str | None = None  # by default counted through the whole script
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the scripted model answers once.
+
+    `hold` is awaited after the text was streamed and before the end: tests stop a turn there. `stop` is worked out
+    from the calls unless given; with `error` the call fails (after `text` was streamed, if there is any).
+    """
+
+    text: str = ""
+    calls: Sequence[Call] = ()
+    thinking: str = ""
+    stop: StopReason | None = None
+    usage: Usage | None = None
+    error: ProblemKind | None = None
+    hold: Callable[[], Awaitable[object]] | None = None
+
+
+Script: TypeAlias = "str | Reply | Call | Callable[[Request], str | Reply | Call]"
+
+
+class Scripted:
+    """Plays `script` in order; when it is over, `otherwise` (a text or a function of the request) answers."""
+
+    name = "scripted"
+
+    def __init__(self, script: Iterable[Script] = (), *, otherwise: Script | None = None) -> None:
+        self._script = list(script)
+        self._otherwise = otherwise
+        self._calls = 0
+        self.requests: list[Request] = []
+        self.closed = False
+
+    def model(self, *, wire: Wire = "anthropic", window: int = 200_000, **changes: Any) -> ModelInfo:
+        """A `ModelInfo` for this provider; keyword arguments replace its fields."""
+        abilities = Abilities(images=True)
+        price = Price(plain=3.0, output=15.0, cache_read=0.3, cache_write_5m=3.75, cache_write_1h=6.0)
+        info = ModelInfo("scripted", self.name, wire, window, min(4096, window // 4), abilities, 1.0, price)
+        return replace(info, **changes)
+
+    def chosen(self, **changes: Any) -> ChosenModel:
+        """This provider with its model, for `Runtime.open(..., model=...)`; arguments as in `model`."""
+        return ChosenModel(self.model(**changes), self, "a script")
+
+    def add(self, *script: Script) -> None:
+        self._script.extend(script)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[StreamEvent]]:
+        yield self._events(request)
+
+    async def warm(self) -> None:
+        return
+
+    async def close(self) -> None:
+        self.closed = True
+
+    async def _events(self, request: Request) -> AsyncIterator[StreamEvent]:
+        self.requests.append(request)
+        refusal = _refusal(request)
+        if refusal is not None:
+            yield Finished(AssistantMessage((), "error"), refusal)
+            return
+        reply = self._next(request)
+        if reply.thinking:
+            yield ThinkingPiece(reply.thinking)
+        for start in range(0, len(reply.text), _PIECE):
+            yield TextPiece(reply.text[start : start + _PIECE])
+        if reply.hold is not None:
+            await reply.hold()
+        calls = self._made(reply.calls)
+        for index, call in enumerate(calls):
+            yield CallPiece(index, call.name, call.arguments)
+        yield _finished(request, reply, calls)
+
+    def _next(self, request: Request) -> Reply:
+        step = self._script.pop(0) if self._script else self._otherwise
+        if step is None:
+            step = Reply(error="unknown", text="")
+        if callable(step):
+            step = step(request)
+        if isinstance(step, Call):
+            return Reply(calls=(step,))
+        return Reply(step) if isinstance(step, str) else step
+
+    def _made(self, calls: Sequence[Call]) -> list[ToolCall]:
+        made = []
+        for call in calls:
+            self._calls += 1
+            text = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+            made.append(ToolCall(call.id or f"call_{self._calls}", call.tool, text))
+        return made
+
+
+def _finished(request: Request, reply: Reply, calls: list[ToolCall]) -> Finished:
+    content: list[Text | Thinking | ToolCall] = []
+    if reply.thinking:
+        content.append(Thinking(reply.thinking, "scripted-signature"))
+    if reply.text:
+        content.append(Text(reply.text))
+    content.extend(calls)
+    prompt = _size(request.body)
+    usage = reply.usage or Usage(plain=prompt, output=max(1, len(reply.text) // 4))
+    stop: StopReason = reply.stop or ("error" if reply.error else "tool_use" if calls else "stop")
+    message = AssistantMessage(tuple(content), stop, request.model.id, request.model.wire, usage)
+    problem = Problem(reply.error, f"the scripted model failed ({reply.error})") if reply.error else None
+    return Finished(message, problem)
+
+
+def _refusal(request: Request) -> Problem | None:
+    info = request.model
+    broken = [each for each in WIRES[info.wire].check(dict(request.body), info.abilities) if each.severity != "$"]
+    if broken:
+        listed = "; ".join(str(each) for each in broken)
+        return Problem("bad_request", f"the request breaks the rules of {info.wire}: {listed}", 400, listed)
+    size = _size(request.body)
+    if size > info.window:
+        text = f"the prompt has {size:,} tokens, and the window of {info.id} is {info.window:,}."
+        return Problem("overflow", text, 400, window=info.window, prompt=size)
+    return None
+
+
+def _size(body: Mapping[str, Any]) -> int:
+    """Roughly the tokens of a body, never more than our own estimate of it: four characters a token."""
+    return len(json.dumps(body, ensure_ascii=False)) // 5
