@@ -1,0 +1,126 @@
+"""Sections: the named parts of a system prompt, the difference between two states of it, and both as text.
+
+Laws:
+- `apply(shown, diff(shown, desired)) == desired`, for any two lists with distinct names, and the changes are
+  empty when nothing changed.
+- Changes hold only what changed: text for a new or changed section, None for a removed one. When the order
+  changed they hold every section, the removed ones as None first and then all anew; a set of changes that names
+  all that was shown therefore sets the order too.
+- A new section that the order below knows is put at its place, so that memory which comes to life in
+  mid-session costs its own size and not that of all that follows it.
+- Text is a function of the sections alone: no clock, no id.
+
+A stored order is never worked out anew: a baseline is written whole. So `_ORDER` may change between versions; the
+worst outcome is one patch that names all sections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Changes: TypeAlias = Mapping[str, str | None]
+
+IDENTITY = "identity"
+GLOBAL_MEMORY = "memory/global"
+PROJECT_MEMORY = "memory/project"
+SKILL_PREFIX = "skill/"
+SKILLS = "skills"
+RUNTIME = "runtime"
+
+#: Places in the five layers: identity, bootstrap files, memory, skills, runtime.
+_ORDER = {
+    name: place
+    for place, name in enumerate(
+        (
+            IDENTITY,
+            "AGENTS.md",
+            "SOUL.md",
+            "USER.md",
+            "TOOLS.md",
+            GLOBAL_MEMORY,
+            PROJECT_MEMORY,
+            SKILL_PREFIX,
+            SKILLS,
+            RUNTIME,
+        )
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part. `text` is final: whatever came from a file cannot close its section or open another."""
+
+    name: str
+    text: str
+
+
+Sections: TypeAlias = tuple[Section, ...]
+
+
+def place(name: str) -> tuple[int, str]:
+    """Where a section stands among others; names that the order does not know come last, as they arrived."""
+    if name.startswith(SKILL_PREFIX):
+        return _ORDER[SKILL_PREFIX], name
+    return _ORDER.get(name, len(_ORDER)), ""
+
+
+def diff(shown: Sections, desired: Sections) -> dict[str, str | None]:
+    """What must be told to whoever saw `shown` so that they know `desired`."""
+    before = {section.name: section.text for section in shown}
+    after = {section.name: section.text for section in desired}
+    changes: dict[str, str | None] = {name: None for name in before if name not in after}
+    whole = {**changes, **after}
+    changes.update({name: text for name, text in after.items() if before.get(name) != text})
+    return changes if apply(shown, changes) == desired else whole
+
+
+def apply(shown: Sections, changes: Changes) -> Sections:
+    """`shown` after `changes`, as the laws above say."""
+    if changes and all(section.name in changes for section in shown):
+        return tuple(Section(name, text) for name, text in changes.items() if text is not None)
+    known = {section.name for section in shown}
+    result = [
+        Section(section.name, text)
+        for section in shown
+        if (text := changes.get(section.name, section.text)) is not None
+    ]
+    for name, text in changes.items():
+        if name not in known and text is not None:
+            after = (index for index, section in enumerate(result) if place(section.name) > place(name))
+            result.insert(next(after, len(result)), Section(name, text))
+    return tuple(result)
+
+
+def replay(patches: Iterable[Changes]) -> Sections:
+    """The sections after all `patches`, the oldest first; the first one is the snapshot."""
+    shown: Sections = ()
+    for changes in patches:
+        shown = apply(shown, changes)
+    return shown
+
+
+def render(sections: Sections) -> str:
+    """The system prompt. A section that stands alone needs no tag to tell it from others."""
+    if len(sections) == 1:
+        return sections[0].text
+    return "\n\n".join(_tagged(section.name, section.text) for section in sections)
+
+
+def patch_text(changes: Changes) -> str:
+    """The message that tells a model of `changes`. It describes a state and asks for nothing; empty for none."""
+    if not changes:
+        return ""
+    parts = [_tagged(name, text) for name, text in changes.items() if text is not None]
+    gone = ", ".join(name for name, text in changes.items() if text is None)
+    if parts:
+        parts.insert(0, "The system prompt has changed. These sections now read as follows, in place of earlier ones.")
+    if gone:
+        parts.append(f"These sections are no longer part of the system prompt: {gone}.")
+    return "<system-state>\n" + "\n\n".join(parts) + "\n</system-state>"
+
+
+def _tagged(name: str, text: str) -> str:
+    return f'<section name="{name}">\n{text}\n</section>'
