@@ -31,5 +31,9 @@ class ModelUnavailable(MoonwakeError):
     """No model can be reached; the text says what to install or set."""
 
 
+class TurnFailed(MoonwakeError):
+    """A turn ended without an answer; the text says why."""
+
+
 class ToolError(MoonwakeError):
     """A tool refuses or fails; the text goes to the model as an error result."""

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
 from governors.tokens import Counter
 
+from ..prompt.builder import Prompt
 from ..tools.toolset import Toolset
 
 
 class PromptSource(Protocol):
     """Builds the system prompt from the files of a workspace. Synchronous; called in a worker thread."""
 
-    def sections(
-        self, channel: str, tools: Sequence[str], profile: Literal["full", "tiny"]
-    ) -> tuple[dict[str, str], tuple[str, ...]]:
-        """The named sections in order, and warnings about files that could not be used."""
-        ...
+    def build(self, channel: str, tool_names: Iterable[str], profile: Literal["full", "tiny"] = "full") -> Prompt: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,13 +23,12 @@ async def refresh_system(session: Session, equipment: Equipment, model: ChosenMo
     """Record what changed since the last request; returns warnings about files that could not be used."""
     specs = equipment.toolset.specs if model.info.abilities.tools else ()
     names = [spec.name for spec in specs]
-    sections, warnings = await anyio.to_thread.run_sync(
-        equipment.prompt.sections, equipment.channel, names, model.info.profile
-    )
+    prompt = await anyio.to_thread.run_sync(equipment.prompt.build, equipment.channel, names, model.info.profile)
+    sections = {section.name: section.text for section in prompt.sections}
     records = changes(system_state(session.branch()), sections, specs)
     if records:
         await session.append(*records)
-    return warnings
+    return prompt.warnings
 
 
 def changes(state: SystemState | None, sections: Mapping[str, str], tools: Sequence[ToolSpec]) -> list[SystemRecord]:

