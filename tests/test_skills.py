@@ -167,6 +167,9 @@ def test_workspace_overrides_user_overrides_shipped(tmp_path: Path) -> None:
     skills = load_skills(skill_roots(workspace, user))
     sources = {skill.name: skill.source for skill in skills.all}
     assert (sources["git"], sources["summarise"], sources["memory"]) == ("workspace", "user", "shipped")
+    write(workspace.skills, "aaa", "name: aaa\ndescription: first by name, last by root")
+    by_name = [skill.name for skill in load_skills(skill_roots(workspace, user)).all]
+    assert by_name == sorted(by_name)
 
 
 async def test_tool_gives_the_full_text(tmp_path: Path) -> None:
