@@ -179,7 +179,9 @@ def fold(layers: list[Layer]) -> Config:
             if layer.name == "project" and path in values:
                 tight = tightened(path, values[path], value)
                 if tight == values[path] != value:
-                    notes.append(f"{key} stays {tight!r} as {origins[key]} says; {layer.origins[key]} asks for less")
+                    notes.append(
+                        f"{key} stays {tight!r} as {origins[key]} says; {layer.origins[key]} asks for something looser"
+                    )
                     continue
                 value = tight
             values[path] = value

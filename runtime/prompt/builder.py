@@ -28,7 +28,7 @@ from .layers import (
     skill_sections,
 )
 from .reading import Reader
-from .sections import GLOBAL_MEMORY, IDENTITY, PROJECT_MEMORY, Section, Sections
+from .sections import GLOBAL_MEMORY, IDENTITY, PROJECT_MEMORY, Section, Sections, tagged
 
 _MOST_KEPT = 64  # combinations of channel, tools and profile; more means that somebody varies them without end
 
@@ -96,7 +96,7 @@ class PromptBuilder:
 
     def _assemble(self, channel: str, tools: frozenset[str], profile: Profile) -> tuple[Sections, list[str]]:
         identity = Section(IDENTITY, identity_text(channel, profile, shown_path(self._workspace.root)))
-        if profile == "tiny":
+        if profile == "tiny":  # a lone section, so it needs no tag
             return (identity,), []
         problems: list[str] = []
         skills = self._skills(problems)
@@ -107,7 +107,7 @@ class PromptBuilder:
             *skill_sections(skills, tools),
             runtime_section(tools),
         )
-        return sections, problems
+        return tuple(tagged(section) for section in sections), problems
 
     def _read(self, folder: Path, name: str, limit: int, problems: list[str]) -> FileText:
         content = self._reader.read(folder / name, limit, folder)

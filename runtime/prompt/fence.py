@@ -13,7 +13,7 @@ import re
 from governors.scrub import scrub
 
 #: Every tag by which the runtime speaks to a model.
-TAGS = ("section", "system-state", "system", "runtime-context", "system-reminder")
+TAGS = ("section", "system-update", "system", "runtime-context", "system-reminder")
 
 _HIDDEN = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"  # may stand between letters without being seen
 _NAMES = "|".join(f"[{_HIDDEN}]*".join(re.escape(letter) for letter in tag) for tag in TAGS)

@@ -51,7 +51,8 @@ _ORDER = {
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One part. `text` is final: whatever came from a file cannot close its section or open another."""
+    """One part. `text` is final, as a model reads it: with its tag (see `tagged`) where there are several parts, and
+    such that nothing that came from a file can close it or open another."""
 
     name: str
     text: str
@@ -102,25 +103,25 @@ def replay(patches: Iterable[Changes]) -> Sections:
     return shown
 
 
+def tagged(section: Section) -> Section:
+    """The section with the tag that tells it from its neighbours; `text` must be fenced."""
+    return Section(section.name, f'<section name="{section.name}">\n{section.text}\n</section>')
+
+
 def render(sections: Sections) -> str:
-    """The system prompt. A section that stands alone needs no tag to tell it from others."""
-    if len(sections) == 1:
-        return sections[0].text
-    return "\n\n".join(_tagged(section.name, section.text) for section in sections)
+    """The system prompt."""
+    return "\n\n".join(section.text for section in sections)
 
 
 def patch_text(changes: Changes) -> str:
-    """The message that tells a model of `changes`. It describes a state and asks for nothing; empty for none."""
-    if not changes:
-        return ""
-    parts = [_tagged(name, text) for name, text in changes.items() if text is not None]
+    """What a model is told of `changes`. It describes a state and asks for nothing; empty for no change.
+
+    The wire puts its own tag around it where it has to go into a user's message.
+    """
+    parts = [text for text in changes.values() if text is not None]
     gone = ", ".join(name for name, text in changes.items() if text is None)
     if parts:
         parts.insert(0, "The system prompt has changed. These sections now read as follows, in place of earlier ones.")
     if gone:
         parts.append(f"These sections are no longer part of the system prompt: {gone}.")
-    return "<system-state>\n" + "\n\n".join(parts) + "\n</system-state>"
-
-
-def _tagged(name: str, text: str) -> str:
-    return f'<section name="{name}">\n{text}\n</section>'
+    return "\n\n".join(parts)

@@ -44,7 +44,9 @@ def names(builder: PromptBuilder, tools: tuple[str, ...] = TOOLS, channel: str =
 
 
 def text_of(builder: PromptBuilder, name: str, tools: tuple[str, ...] = TOOLS) -> str:
-    return {section.name: section.text for section in builder.build("terminal", tools).sections}.get(name, "")
+    """What stands in the section of that name, without its tag; empty if there is none."""
+    text = {section.name: section.text for section in builder.build("terminal", tools).sections}.get(name, "")
+    return text.removeprefix(f'<section name="{name}">\n').removesuffix("\n</section>")
 
 
 def write_skill(workspace: Workspace, name: str, front: str = "", body: str = "Body.") -> None:

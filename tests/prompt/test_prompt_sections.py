@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.prompt.sections import Section, Sections, apply, diff, patch_text, place, render, replay
+from runtime.prompt.sections import Section, Sections, apply, diff, patch_text, place, render, replay, tagged
 
 NAMES = (
     "identity",
@@ -83,23 +83,20 @@ def test_changed_order_is_all_none_then_all_anew() -> None:
     assert list(changes.items()) == [("gone", None), ("y", "y"), ("x", "x"), ("identity", "i")]
 
 
-def test_rendering_tags_sections_and_leaves_a_lone_one_bare() -> None:
-    """Several sections are told apart by tags; the tiny profile's only one needs none."""
-    assert render(sections(("identity", "one"))) == "one"
+def test_rendering_joins_what_is_final() -> None:
+    """A section's text is what a model reads; its tag is put on once, by who makes it."""
     assert render(()) == ""
-    assert render(sections(("a", "one"), ("b", "two"))) == (
-        '<section name="a">\none\n</section>\n\n<section name="b">\ntwo\n</section>'
-    )
+    assert render((Section("identity", "one"),)) == "one"
+    assert render((tagged(Section("a", "one")), Section("b", "two"))) == '<section name="a">\none\n</section>\n\ntwo'
 
 
 def test_patch_describes_state_and_commands_nothing() -> None:
     """The text of a patch says what holds now, in constant words."""
-    assert patch_text({"USER.md": None, "memory/project": "m"}) == (
-        "<system-state>\n"
+    memory = tagged(Section("memory/project", "m")).text
+    assert patch_text({"USER.md": None, "memory/project": memory}) == (
         "The system prompt has changed. These sections now read as follows, in place of earlier ones.\n\n"
         '<section name="memory/project">\nm\n</section>\n\n'
-        "These sections are no longer part of the system prompt: USER.md.\n"
-        "</system-state>"
+        "These sections are no longer part of the system prompt: USER.md."
     )
     assert "now read" not in patch_text({"USER.md": None})
     assert "no longer" not in patch_text({"USER.md": "u"})
