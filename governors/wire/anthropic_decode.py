@@ -150,10 +150,10 @@ def _reattach(
     shown: list[ToolResult] = []
     taken = 0
     for result in results:
-        label = {"type": "text", "text": image_label(result)}
+        label = image_label(result)
         images: list[Image] = []
         place = taken
-        while result.is_error and place + 1 < len(following) and following[place][1] == label:
+        while result.is_error and place + 1 < len(following) and following[place][1].get("text") == label:
             where, block = following[place + 1]
             if block.get("type") != "image":
                 break

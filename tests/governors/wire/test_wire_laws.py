@@ -9,13 +9,14 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import histories, texts, tool_specs, unit_lists
-from wire_cases import CASES, MODELS
 
 from governors.messages import AssistantMessage, Messages, Text, ToolCall, ToolResult, ToolSpec, UserMessage
 from governors.repair import repair
 from governors.wire import WIRES
 from governors.wire.base import Abilities
+from tests.strategies import histories, texts, tool_specs, unit_lists
+
+from .wire_cases import CASES, MODELS
 
 cases = st.sampled_from(CASES)
 models = st.sampled_from(MODELS)
