@@ -21,9 +21,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import ToolError
-
-LOG_FOLDER = ".moonwake"
-SETTINGS_FILE = "moonwake.toml"
+from ..workspace import MARKER, STATE_FOLDER
 
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 # O_NONBLOCK: opening a FIFO that was put in the way after the check must not wait for a writer.
@@ -79,10 +77,10 @@ def _check_text(given: str) -> None:
 
 def _check_protected(place: Place, writing: bool) -> None:
     first = place.parts[0].casefold() if place.parts else ""  # some file systems ignore case
-    if first == LOG_FOLDER:
-        raise ToolError(f"{LOG_FOLDER} holds the session logs; tools neither read nor write there")
-    if writing and first == SETTINGS_FILE:
-        raise ToolError(f"{SETTINGS_FILE} holds the user's settings; no tool writes it, so ask the user to change it")
+    if first == STATE_FOLDER:
+        raise ToolError(f"{STATE_FOLDER} holds the session logs; tools neither read nor write there")
+    if writing and first == MARKER:
+        raise ToolError(f"{MARKER} holds the user's settings; no tool writes it, so ask the user to change it")
 
 
 @contextmanager

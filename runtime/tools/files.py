@@ -15,8 +15,9 @@ import anyio.to_thread
 from pydantic import Field
 
 from ..errors import ToolError
+from ..workspace import STATE_FOLDER
 from .base import ToolContext
-from .confine import LOG_FOLDER, Place, explained, locate, open_file, open_folder, replace_file
+from .confine import Place, explained, locate, open_file, open_folder, replace_file
 from .editing import Edit, apply_edit
 from .function import tool
 from .reading import Window, probe, read_window
@@ -134,7 +135,7 @@ def list_dir(context: ToolContext, path: str = ".") -> str:
     """
     place = locate(context.workspace, path)
     with explained(place), open_folder(place) as folder:
-        names = sorted(name for name in os.listdir(folder) if place.parts or name.casefold() != LOG_FOLDER)  # noqa: PTH208 - no descriptors in pathlib
+        names = sorted(name for name in os.listdir(folder) if place.parts or name.casefold() != STATE_FOLDER)  # noqa: PTH208 - no descriptors in pathlib
         lines = [_listed(folder, name) for name in names[:MOST_LISTED]]
     if not lines:
         return "[the folder is empty]"

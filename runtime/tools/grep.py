@@ -18,7 +18,7 @@ from typing import Any
 import anyio.to_thread
 
 from ..errors import ToolError
-from .base import ToolContext
+from .base import Tool, ToolContext
 from .confine import Place, explained, locate, open_folder, open_parent
 from .function import tool
 from .process import Finished, run_process
@@ -31,35 +31,46 @@ _CHILD = Path(__file__).with_name("grep_child.py")
 _MOST_OUTPUT = 2_000_000  # bytes; the limits above allow less
 
 
-@tool(read_only=True, bulky=True, timeout=None)
-async def grep(
-    pattern: str, context: ToolContext, path: str = ".", glob: str | None = None, ignore_case: bool = False
-) -> str:
-    """Find lines that match a Python regular expression in the files of the workspace, as path:line: text.
+def make_grep(longest: float = LONGEST_SEARCH) -> Tool:
+    """The tool grep, whose searches are ended after `longest` seconds."""
 
-    Args:
-        pattern: Regular expression, matched line by line.
-        path: Folder or file to search, relative to the workspace.
-        glob: Only files whose name or path matches, such as *.py or src/**/*.{ts,tsx}.
-        ignore_case: Take upper and lower case for the same.
-    """
-    place = locate(context.workspace, path)
-    request: dict[str, Any] = {
-        "pattern": pattern, "glob": glob, "ignore_case": ignore_case, "prefix": "/".join(place.parts),
-        "most_matches": MOST_MATCHES, "largest_file": LARGEST_FILE, "longest_line": LONGEST_LINE,
-    }  # fmt: skip
+    @tool(read_only=True, bulky=True, timeout=None)
+    async def grep(
+        pattern: str, context: ToolContext, path: str = ".", glob: str | None = None, ignore_case: bool = False
+    ) -> str:
+        """Find lines that match a Python regular expression in the files of the workspace, as path:line: text.
+
+        Args:
+            pattern: Regular expression, matched line by line.
+            path: Folder or file to search, relative to the workspace.
+            glob: Only files whose name or path matches, such as *.py or src/**/*.{ts,tsx}.
+            ignore_case: Take upper and lower case for the same.
+        """
+        place = locate(context.workspace, path)
+        request = {"pattern": pattern, "glob": glob, "ignore_case": ignore_case, "prefix": "/".join(place.parts)}
+        finished = await _search(place, request, longest)
+        return _shown(read_found(finished), finished, longest)
+
+    return grep
+
+
+async def _search(place: Place, request: dict[str, Any], longest: float) -> Finished:
+    limits = {"most_matches": MOST_MATCHES, "largest_file": LARGEST_FILE, "longest_line": LONGEST_LINE}
     with ExitStack() as opened:
-        descriptor, request["name"] = await anyio.to_thread.run_sync(_open, place, opened)
-        request["descriptor"] = descriptor
+        descriptor, name = await anyio.to_thread.run_sync(_open, place, opened)
+        request = {**request, **limits, "descriptor": descriptor, "name": name}
         try:
-            finished = await run_process(
+            return await run_process(
                 [sys.executable, "-I", "-S", str(_CHILD), json.dumps(request)],
-                folder="/", environment={}, timeout=LONGEST_SEARCH,
-                head=_MOST_OUTPUT, tail=0, pass_fds=[descriptor],
-            )  # fmt: skip
+                folder="/",
+                environment={},
+                timeout=longest,
+                head=_MOST_OUTPUT,
+                tail=0,
+                pass_fds=[descriptor],
+            )
         except OSError as error:
             raise ToolError(f"the search could not be started: {error}") from None
-    return _shown(_parsed(finished), finished)
 
 
 def _open(place: Place, opened: ExitStack) -> tuple[int, str | None]:
@@ -74,12 +85,15 @@ def _open(place: Place, opened: ExitStack) -> tuple[int, str | None]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class Found:
+    """Matches as shown; `counts` is None if the search was ended before it was through."""
+
     lines: tuple[str, ...]
     counts: dict[str, int] | None
 
 
-def _parsed(finished: Finished) -> _Found:
+def read_found(finished: Finished) -> Found:
+    """What the child said; raises `ToolError` if it refused the pattern or died."""
     lines: list[str] = []
     counts: dict[str, int] | None = None
     other = ""
@@ -98,20 +112,18 @@ def _parsed(finished: Finished) -> _Found:
             counts = said
     if counts is None and not finished.timed_out:
         raise ToolError(f"the search ended early ({other or f'exit code {finished.code}'})")
-    return _Found(tuple(lines), counts)
+    return Found(tuple(lines), counts)
 
 
-def _shown(found: _Found, finished: Finished) -> str:
+def _shown(found: Found, finished: Finished, longest: float) -> str:
     notes: list[str] = []
     if finished.timed_out:
-        notes.append(
-            f"[stopped after {LONGEST_SEARCH:g} s, so there may be more; use a simpler pattern or a smaller path]"
-        )
+        notes.append(f"[stopped after {longest:g} s, so there may be more; use a simpler pattern or a smaller path]")
     elif found.counts is not None:
         if found.counts["matches"] >= MOST_MATCHES:
             notes.append(f"[stopped at {MOST_MATCHES} matches; use a narrower pattern, path or glob]")
         elif not found.lines:
-            notes.append(f"[no match in {found.counts['files']:,} files]")
+            notes.append(f"[no match; files searched: {found.counts['files']:,}]")
         skipped = [f"{found.counts[kind]:,} {kind}" for kind in ("large", "binary") if found.counts[kind]]
         if skipped:
             notes.append(f"[files not searched: {' and '.join(skipped)}; large means over {LARGEST_FILE:,} bytes]")

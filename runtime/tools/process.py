@@ -62,7 +62,7 @@ class Tape:
         if rest := data[room:]:
             self._tail.append(rest)
             self._tail_size += len(rest)
-            while self._tail_size - len(self._tail[0]) >= self._tail_limit:
+            while self._tail and self._tail_size - len(self._tail[0]) >= self._tail_limit:
                 self._tail_size -= len(self._tail.popleft())
 
     def kept(self) -> tuple[bytes, bytes]:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import ToolError
-from .confine import LOG_FOLDER, SETTINGS_FILE
+from ..workspace import MARKER, STATE_FOLDER
 
 _TRIAL = 10.0  # seconds
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -82,7 +82,7 @@ def sandboxed(command: list[str], workspace: str, *, network: bool) -> list[str]
     if workspace == "/":
         raise ToolError("commands cannot be confined to a workspace that is the whole file system; choose a folder")
     _protect(workspace)
-    logs, settings = f"{workspace}/{LOG_FOLDER}", f"{workspace}/{SETTINGS_FILE}"
+    logs, settings = f"{workspace}/{STATE_FOLDER}", f"{workspace}/{MARKER}"
     return [
         *_base(program, network=network),
         *("--bind", workspace, workspace, "--tmpfs", logs, "--ro-bind", settings, settings),
@@ -109,10 +109,10 @@ def _base(program: str, *, network: bool) -> list[str]:
 
 def _protect(workspace: str) -> None:
     """Make what is to be hidden or read-only exist: a mount needs a place, and what is absent can be created."""
-    logs, settings = Path(workspace, LOG_FOLDER), Path(workspace, SETTINGS_FILE)
+    logs, settings = Path(workspace, STATE_FOLDER), Path(workspace, MARKER)
     if logs.is_symlink() or settings.is_symlink():
         raise ToolError(
-            f"commands cannot run: {LOG_FOLDER} and {SETTINGS_FILE} in the workspace must not be symlinks, as a "
+            f"commands cannot run: {STATE_FOLDER} and {MARKER} in the workspace must not be symlinks, as a "
             "command could replace them; tell the user to put the real folder and file there"
         )
     try:

@@ -87,7 +87,7 @@ def shown(finished: Finished, timeout: float) -> ToolOutput:
     """What the model reads of a finished command: its output and, last, how it ended."""
     parts = [text] if (text := output_text(finished)) else []
     if finished.timed_out:
-        parts.append(f"[timed out after {timeout:g} s; the command and what it started were ended]")
+        parts.append(f"[timed out after {timeout:g} s; the command was ended]")
     elif finished.code is None:
         parts.append("[the command was killed, but the kernel has not let it end yet]")
     else:
@@ -104,7 +104,10 @@ def output_text(finished: Finished) -> str:
         return (finished.head + finished.tail).decode("utf-8", "replace").removesuffix("\n")
     head = codecs.getincrementaldecoder("utf-8")("replace").decode(finished.head, final=False)
     tail = finished.tail
-    start = next((place for place in range(min(4, len(tail))) if tail[place] & 0xC0 != 0x80), 0)
+    # At most three bytes belong to a character that began in what was cut.
+    start = next(
+        (place for place in range(min(4, len(tail))) if tail[place] & 0xC0 != 0x80), len(tail) if len(tail) < 4 else 0
+    )
     marker = f"\n[… {missing:,} of {finished.total:,} bytes cut here …]\n"
     return (head + marker + tail[start:].decode("utf-8", "replace")).removesuffix("\n")
 

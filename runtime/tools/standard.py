@@ -6,7 +6,7 @@ from typing import Literal
 
 from .base import Tool
 from .files import edit_file, list_dir, read_file, write_file
-from .grep import grep
+from .grep import make_grep
 from .shell import make_exec
 
 
@@ -14,5 +14,5 @@ def standard_tools(
     exec_mode: Literal["sandbox", "unconfined", "off"] = "sandbox", network: bool = False
 ) -> tuple[Tool, ...]:
     """File tools and, unless `off`, exec. Ask `shell.sandbox_problem()` first whether mode `sandbox` can work."""
-    tools: tuple[Tool, ...] = (edit_file, grep, list_dir, read_file, write_file)
+    tools: tuple[Tool, ...] = (edit_file, make_grep(), list_dir, read_file, write_file)
     return tools if exec_mode == "off" else (*tools, make_exec(exec_mode, network))
