@@ -21,10 +21,11 @@ from governors.tokens import Counter, TiktokenCounter
 
 from .agent.agent import Agent
 from .agent.equipment import Equipment
+from .agent.listeners import EventStream
 from .choice import Surroundings, choose_model
 from .config import Config, load_config
 from .errors import TurnFailed
-from .events import Event, TurnFinished
+from .events import TurnFinished
 from .prompt.builder import PromptBuilder
 from .prompt.context import runtime_context
 from .providers.base import ChosenModel
@@ -88,6 +89,11 @@ class Runtime:
                     yield cls(workspace, config, supervisor, (*config.notes, *notes))
                 finally:
                     await supervisor.close()
+        except BaseExceptionGroup as group_error:
+            if len(group_error.exceptions) > 1:
+                raise
+            error = group_error.exceptions[0]  # the body's own: callers need not know that a task group is around it
+            raise error from error.__cause__
         finally:
             with anyio.CancelScope(shield=True):
                 await chosen.provider.close()
@@ -116,13 +122,19 @@ class Conversation:
             self._agent = await self._supervisor.agent(self._name, self._session)
         return self._agent
 
-    async def send(
+    def send(
         self, message: str | Iterable[Text | Image], *, sender: str | None = None, queue: bool = False
-    ) -> AsyncIterator[Event]:
-        """Say something and follow the events until the agent rests; the last is `TurnFinished`."""
-        agent = await self.open()
-        async for event in agent.send(message, sender=sender, queue=queue):
-            yield event
+    ) -> EventStream:
+        """Say something and follow the events until the agent rests; the last is `TurnFinished`.
+
+        The message is sent when the first event is asked for. Leaving the iteration does not stop the turn.
+        """
+
+        async def begin(stream: EventStream) -> None:
+            agent = await self.open()
+            await agent.receive(stream, message, sender=sender, queue=queue)
+
+        return EventStream(begin)
 
     async def ask(self, message: str) -> str:
         """Say something and get the text of the answer. Raises `TurnFailed` when there is none."""

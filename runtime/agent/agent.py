@@ -9,8 +9,7 @@ Laws:
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterable
-from contextlib import aclosing
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import anyio
@@ -71,18 +70,19 @@ class Agent:
         """Input that was recorded and not delivered yet (queued, steered or held)."""
         return waiting_items(self.session.tree.entries)
 
-    async def send(
+    def send(
         self, message: str | Iterable[Text | Image], *, sender: str | None = None, queue: bool = False
-    ) -> AsyncIterator[Event]:
-        """Say something and follow what happens until the agent rests again.
+    ) -> EventStream:
+        """Say something and follow what happens until the agent rests again. Sent when the first event is asked for.
 
         While a turn runs the message joins it after the step at hand; with `queue` it waits for a turn of its own.
-        Raises `SessionError` when the message cannot be recorded. Leaving the iteration does not stop the turn.
+        The iteration raises `SessionError` when the message cannot be recorded. Leaving it does not stop the turn.
         """
-        content = (Text(message),) if isinstance(message, str) else tuple(message)
-        async with aclosing(await self._receive(content, self.equipment.context(sender), queue)) as stream:
-            async for event in stream:
-                yield event
+
+        async def begin(stream: EventStream) -> None:
+            await self.receive(stream, message, sender=sender, queue=queue)
+
+        return EventStream(begin)
 
     async def stop(self) -> None:
         """End the running turn and wait until what must be recorded is; does nothing when none runs."""
@@ -101,7 +101,8 @@ class Agent:
             held = in_state(self.waiting(), "held")
             if not held or self.state not in (State.IDLE, State.FAILED):
                 return None
-            stream = self._listeners.add()
+            stream = EventStream()
+            self._listeners.add(stream)
             await self._open_turn([deliver(item, steered=False) for item in held], "held input was released")
             return stream
 
@@ -117,20 +118,25 @@ class Agent:
         await self.session.append(SettingRecord(name="model", value=model.name))
         self.model = model
 
-    async def _receive(self, content: tuple[Text | Image, ...], context: str, queue: bool) -> EventStream:
+    async def receive(
+        self, stream: EventStream, message: str | Iterable[Text | Image], *, sender: str | None, queue: bool
+    ) -> None:
+        """Record what was said and put `stream` among those who follow it; what `send` does at its first event."""
+        content = (Text(message),) if isinstance(message, str) else tuple(message)
+        context = self.equipment.context(sender)
         async with self._gate:
             if self.state in (State.IDLE, State.FAILED):
-                stream = self._listeners.add()
+                self._listeners.add(stream)
                 left = [deliver(item, steered=False) for item in in_state(self.waiting(), "queued", "steered")]
-                message = MessageRecord(role="user", content=content, context=context)
-                await self._open_turn([*left, message], "input came")
-                return stream
+                said = MessageRecord(role="user", content=content, context=context)
+                await self._open_turn([*left, said], "input came")
+                return
             state: InboxState = "queued" if queue or self.state is State.STOPPING else "steered"
             (entry,) = await self.session.append(InboxRecord(state=state, content=content, context=context))
             listeners = self._queued[entry.id] = Listeners()
-            stream = listeners.add()
-            listeners.emit(self._announcer.stamp(MessageRecorded(entry=entry.id, queued=queue, steered=not queue)))
-            return stream
+            listeners.add(stream)
+            queued = state == "queued"
+            listeners.emit(self._announcer.stamp(MessageRecorded(entry=entry.id, queued=queued, steered=not queued)))
 
     async def _open_turn(self, messages: list[MessageRecord], why: str) -> None:
         entries = await self.session.append(*messages)
@@ -225,7 +231,7 @@ class Agent:
                 error=tally.error,
             )
         )
-        self._listeners.close()
+        self._listeners.end()
 
     async def _deliver_steered(self) -> bool:
         async with self._gate:
@@ -258,7 +264,7 @@ class Agent:
             listeners.emit(
                 self._announcer.stamp(Notice(level="info", text="The turn was stopped; this message is held."))
             )
-            listeners.close()
+            listeners.end()
         self._queued.clear()
 
     def _move(self, trigger: Trigger, why: str) -> None:

@@ -1,61 +1,73 @@
-"""Events to whoever listens, without ever waiting for a listener."""
+"""Events to whoever listens, without ever waiting for a listener.
+
+A listener may leave at any moment, in whatever way: nothing has to be closed, and what nobody reads is not kept.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from weakref import WeakSet
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from ..events import Event
 
 
-class Listeners:
-    """The listeners of one turn (or of an agent). A listener that went away is forgotten."""
-
-    def __init__(self) -> None:
-        self._streams: list[MemoryObjectSendStream[Event]] = []
-
-    def add(self) -> EventStream:
-        send, receive = anyio.create_memory_object_stream[Event](math.inf)
-        self._streams.append(send)
-        return EventStream(receive)
-
-    def emit(self, event: Event) -> None:
-        for stream in list(self._streams):
-            try:
-                stream.send_nowait(event)
-            except anyio.BrokenResourceError:
-                stream.close()
-                self._streams.remove(stream)
-
-    def move_to(self, other: Listeners) -> None:
-        other._streams.extend(self._streams)
-        self._streams.clear()
-
-    def close(self) -> None:
-        """End every listener's iteration."""
-        for stream in self._streams:
-            stream.close()
-        self._streams.clear()
-
-
 class EventStream(AsyncIterator[Event]):
-    """The events of a turn, ending after `TurnFinished`. Leaving it early does not stop the turn."""
+    """The events of a turn, in order, ending after the last. One reader at a time.
 
-    def __init__(self, receive: MemoryObjectReceiveStream[Event]) -> None:
-        self._receive = receive
+    `begin` runs at the first event asked for; it is what puts the stream among the listeners.
+    """
+
+    def __init__(self, begin: Callable[[EventStream], Awaitable[None]] | None = None) -> None:
+        self._begin = begin
+        self._events: deque[Event] = deque()
+        self._news = anyio.Event()
+        self._ended = False
 
     def __aiter__(self) -> EventStream:
         return self
 
     async def __anext__(self) -> Event:
-        try:
-            return await self._receive.receive()
-        except anyio.EndOfStream:
-            self._receive.close()
-            raise StopAsyncIteration from None
+        if self._begin is not None:
+            begin, self._begin = self._begin, None
+            await begin(self)
+        while not self._events:
+            if self._ended:
+                raise StopAsyncIteration
+            self._news = anyio.Event()
+            await self._news.wait()
+        return self._events.popleft()
 
-    async def aclose(self) -> None:
-        self._receive.close()
+    def push(self, event: Event) -> None:
+        self._events.append(event)
+        self._news.set()
+
+    def end(self) -> None:
+        self._ended = True
+        self._news.set()
+
+
+class Listeners:
+    """The listeners of a turn, or of input that waits for one."""
+
+    def __init__(self) -> None:
+        self._streams: WeakSet[EventStream] = WeakSet()
+
+    def add(self, stream: EventStream) -> None:
+        self._streams.add(stream)
+
+    def emit(self, event: Event) -> None:
+        for stream in list(self._streams):
+            stream.push(event)
+
+    def move_to(self, other: Listeners) -> None:
+        other._streams |= self._streams
+        self._streams.clear()
+
+    def end(self) -> None:
+        """End every listener's iteration."""
+        for stream in list(self._streams):
+            stream.end()
+        self._streams.clear()

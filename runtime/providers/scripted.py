@@ -7,8 +7,8 @@ and one that is larger than the model's window overflows. Every request is kept 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -91,7 +91,8 @@ class Scripted:
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[StreamEvent]]:
-        yield self._events(request)
+        async with aclosing(self._events(request)) as events:
+            yield events
 
     async def warm(self) -> None:
         return
@@ -99,7 +100,7 @@ class Scripted:
     async def close(self) -> None:
         self.closed = True
 
-    async def _events(self, request: Request) -> AsyncIterator[StreamEvent]:
+    async def _events(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         self.requests.append(request)
         refusal = _refusal(request)
         if refusal is not None:
