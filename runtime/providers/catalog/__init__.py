@@ -1,0 +1,170 @@
+"""What is known of models and providers: data in two JSON files beside this one, nothing of it in code.
+
+`models.json` has windows, output limits, prices and abilities as the vendors published them in November 2026;
+`providers.json` has where each provider is, which variable holds its key, and its quirks. Both are read and
+validated on first use. A model's abilities are: the defaults, then its provider's, then its own, then the user's.
+
+An unknown model at a known provider gets that provider's smallest current window. An unknown model of an unknown
+server gets 32,768 tokens: it holds our longest prompt with tools and some turns, and the two mistakes differ in
+price. Too small a guess compacts early; too large a one overflows, and the provider's answer tells the real window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields
+from functools import cache
+from importlib.resources import files
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import TypeAdapter, ValidationError
+
+from governors.wire.base import Abilities
+
+from ...errors import ConfigError
+from ..base import ModelInfo, Price
+from .schema import Guess, ModelEntry, ProviderEntry
+
+UNKNOWN = Guess(window=32_768, max_output=4_096)
+UNKNOWN_FACTOR = 1.4  # an older vocabulary's tokens for one of o200k_base, on text that is not English
+
+#: A call asks for at most this many tokens unless told otherwise: what it asks for is taken from the window.
+USUAL_OUTPUT = 32_000
+
+#: Overrides that are abilities, as the configuration names them.
+_ABILITIES = ("tools", "images", "thinking")
+
+
+def lookup(provider: str, model_id: str, overrides: Mapping[str, Any] | None = None) -> ModelInfo:
+    """Everything known of `model_id` at `provider`, or careful guesses.
+
+    `overrides` may name any field of `ModelInfo` except `id` and `provider`, the abilities `tools`, `images` and
+    `thinking`, and `abilities` with any others; None values are ignored. `max_output` is what a call asks for: by
+    default the model's limit, but at most `USUAL_OUTPUT` and a quarter of the window. Raises `ConfigError`.
+    """
+    given = {key: value for key, value in (overrides or {}).items() if value is not None}
+    _refuse_unknown(provider, model_id, given)
+    where = KNOWN_PROVIDERS.get(provider)
+    entry = _models().get((provider, model_id)) or _resold(where, model_id)
+    guess = where.guess if where else UNKNOWN
+    window = given.get("window", entry.window if entry else guess.window)
+    limit = entry.max_output if entry else guess.max_output
+    factor = (entry.token_factor if entry else None) or (where.token_factor if where else UNKNOWN_FACTOR)
+    price = _price(given.pop("price")) if "price" in given else entry.price if entry else None
+    known: dict[str, Any] = {
+        "wire": where.wire if where else "openai_chat",
+        "base_url": where.base_url if where else None,
+        "token_factor": factor,
+        "max_output": min(limit, USUAL_OUTPUT, max(1, window // 4)) if isinstance(window, int) else limit,
+        **{key: value for key, value in given.items() if key not in ("abilities", *_ABILITIES)},
+        "id": model_id,
+        "provider": provider,
+        "window": window,
+        "price": price,
+        "abilities": _abilities(where, entry, given),
+    }
+    try:
+        info = _adapter().validate_python(known)
+    except ValidationError as error:
+        raise ConfigError(f"the settings of model {provider}/{model_id}: {_first(error)}") from None
+    if not 0 < info.max_output < info.window:
+        raise ConfigError(
+            f"the settings of model {provider}/{model_id}: max_output is {info.max_output:,} tokens, and must be "
+            f"more than 0 and less than the window of {info.window:,}"
+        )
+    return info
+
+
+def _refuse_unknown(provider: str, model_id: str, given: Mapping[str, Any]) -> None:
+    known = {field.name for field in fields(ModelInfo)} - {"id", "provider"} | set(_ABILITIES)
+    abilities = {field.name for field in fields(Abilities)}
+    unknown = [key for key in given if key not in known]
+    unknown += [f"abilities.{key}" for key in given.get("abilities") or {} if key not in abilities]
+    if unknown:
+        raise ConfigError(f"the settings of model {provider}/{model_id}: unknown {', '.join(sorted(unknown))}")
+
+
+def _abilities(where: ProviderEntry | None, entry: ModelEntry | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    abilities: dict[str, Any] = asdict(Abilities())
+    if where:
+        abilities |= where.abilities
+        address = given.get("base_url", where.base_url)
+        if urlsplit(str(address)).hostname == urlsplit(where.base_url).hostname:
+            abilities |= where.at_home
+    if entry:
+        abilities |= entry.abilities
+    abilities |= {key: given[key] for key in _ABILITIES if key in given}
+    return abilities | dict(given.get("abilities") or {})
+
+
+def _resold(where: ProviderEntry | None, model_id: str) -> ModelEntry | None:
+    """The vendor's entry of a model that another provider sells as `vendor/model`, without price and abilities."""
+    if where is None or not where.resells:
+        return None
+    name = model_id.rpartition("/")[2].partition(":")[0].replace(".", "-")
+    for entry in _models().values():
+        if entry.id.rpartition("/")[2].replace(".", "-") == name:
+            images = {"images": entry.abilities["images"]} if "images" in entry.abilities else {}
+            return entry.model_copy(update={"price": None, "abilities": images, "token_factor": None})
+    return None
+
+
+def _price(given: Any) -> Price:
+    """A price whose cache figures may be missing: a cached token then costs what a plain one does."""
+    if isinstance(given, Price):
+        return given
+    told = given if isinstance(given, Mapping) else given.model_dump()
+    plain = float(told.get("plain") or 0.0)
+    rest = {key: told.get(key) for key in ("cache_read", "cache_write_5m", "cache_write_1h")}
+    cached = {key: plain if value is None else float(value) for key, value in rest.items()}
+    return Price(plain=plain, output=float(told.get("output") or 0.0), **cached)
+
+
+def _first(error: ValidationError) -> str:
+    problem = error.errors()[0]
+    place = ".".join(str(part) for part in problem["loc"]) or "value"
+    return f"{place}: {problem['msg']}"
+
+
+@cache
+def _adapter() -> TypeAdapter[ModelInfo]:
+    return TypeAdapter(ModelInfo)
+
+
+@cache
+def _models() -> Mapping[tuple[str, str], ModelEntry]:
+    entries = TypeAdapter(list[ModelEntry]).validate_json(_data("models.json"))
+    return {(entry.provider, entry.id): entry for entry in entries}
+
+
+@cache
+def _providers() -> Mapping[str, ProviderEntry]:
+    entries = TypeAdapter(list[ProviderEntry]).validate_json(_data("providers.json"))
+    return {entry.name: entry for entry in entries}
+
+
+def _data(name: str) -> bytes:
+    return files(__package__).joinpath(name).read_bytes()
+
+
+def known_models(provider: str) -> tuple[str, ...]:
+    """The ids in the catalog of one provider."""
+    return tuple(id for name, id in _models() if name == provider)
+
+
+class _KnownProviders(Mapping[str, ProviderEntry]):
+    """Reads the data on first use, not on import."""
+
+    def __getitem__(self, name: str) -> ProviderEntry:
+        return _providers()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_providers())
+
+    def __len__(self) -> int:
+        return len(_providers())
+
+
+#: Providers by name, in the order in which their keys are looked for.
+KNOWN_PROVIDERS: Mapping[str, ProviderEntry] = _KnownProviders()

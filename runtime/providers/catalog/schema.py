@@ -1,0 +1,67 @@
+"""The shape of the catalog's data files. A mistake in them is found when they are loaded, by name."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from governors.wire.base import Abilities
+
+from ..base import Price, Wire
+
+_KNOWN = frozenset(field.name for field in fields(Abilities))
+
+
+def _known_abilities(abilities: dict[str, Any]) -> dict[str, Any]:
+    if unknown := set(abilities) - _KNOWN:
+        raise ValueError(f"no such ability: {', '.join(sorted(unknown))}")
+    return abilities
+
+
+AbilityChanges = Annotated[dict[str, Any], AfterValidator(_known_abilities)]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class Guess(_Entry):
+    """Tokens to assume for a model that is not in the catalog."""
+
+    window: int = Field(default=32_768, gt=0)
+    max_output: int = Field(default=4_096, gt=0)
+
+
+class ModelEntry(_Entry):
+    """One model. `max_output` is the most it can be asked for; `abilities` are what differs from its provider's."""
+
+    provider: str
+    id: str
+    window: int = Field(gt=0)
+    max_output: int = Field(gt=0)
+    token_factor: float | None = Field(default=None, gt=0)
+    price: Price | None = None
+    abilities: AbilityChanges = {}
+
+
+class ProviderEntry(_Entry):
+    """One provider. `key_variable` and `base_url_variable` name environment variables.
+
+    `abilities` are its quirks; `at_home` those that hold only at its own address, not at a compatible server that
+    stands in for it. `resells`: its model ids are `vendor/model`.
+    """
+
+    name: str
+    title: str
+    key_variable: str
+    base_url: str
+    base_url_variable: str | None = None
+    wire: Wire
+    default_model: str
+    token_factor: float = Field(gt=0)
+    guess: Guess = Guess.model_construct(window=32_768, max_output=4_096)
+    abilities: AbilityChanges = {}
+    at_home: AbilityChanges = {}
+    resells: bool = False

@@ -1,0 +1,218 @@
+"""The reply to one call, as events: bytes of an HTTP response in, pieces and one `Finished` out.
+
+Every way in which a call can fail ends here in a `Finished` with a problem. No cancel scope is open while an event
+is handed out, so the iterator is safe on trio however it is left.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import anyio
+
+from .assemble import Assembler, broken_off
+from .base import Finished, Problem, StreamEvent
+from .problems import Target, cut_short, from_exception, from_status, not_a_model, unsendable
+from .sse import LineTooLong, SseDecoder, SseEvent
+
+_DRAIN = 0.2  # seconds for what follows the end marker, so that the connection can be used again
+_CLOSE = 2.0  # seconds for closing, whatever the peer does
+_LARGEST_BODY = 64 * 1024 * 1024  # bytes of a reply that comes whole
+
+#: What a connection raises when it breaks and the HTTP library passes it on as it is.
+BROKEN: tuple[type[Exception], ...] = (OSError, anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError)
+
+_SDK_ERRORS = {
+    "httpx2": ("HTTPError", "InvalidURL", "StreamError"),
+    "openai": ("OpenAIError",),
+    "anthropic": ("AnthropicError",),
+}
+
+
+class Reply:
+    """The events of one call, in order, ending after `Finished`."""
+
+    def __init__(
+        self,
+        *,
+        post: Callable[[], Awaitable[Any]],
+        assembler: Assembler,
+        target: Callable[[], Target],
+        timeout: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self._post = post
+        self._assembler = assembler
+        self._target = target
+        self._timeout = timeout
+        self._clock = clock
+        self._events: deque[StreamEvent] = deque()
+        self._decoder = SseDecoder()
+        self._whole: bytearray | None = None  # a reply that is one JSON document
+        self._response: Any = None
+        self._chunks: AsyncGenerator[bytes, None] | None = None
+        self._read_any = False
+        self._finished = False
+
+    def __aiter__(self) -> AsyncIterator[StreamEvent]:
+        return self
+
+    async def __anext__(self) -> StreamEvent:
+        while not self._events:
+            if self._finished:
+                raise StopAsyncIteration
+            await self._advance()
+        return self._events.popleft()
+
+    async def _advance(self) -> None:
+        """Connect, or read once."""
+        try:
+            if self._chunks is None:
+                await self._connect()
+                return
+            chunk = await anext(self._chunks, None)
+        except BROKEN as error:
+            self._finish(from_exception(error, self._target(), self._timeout))
+        except sdk_errors() as error:
+            self._finish(self._failed(error))
+        else:
+            self._take(chunk)
+
+    async def _connect(self) -> None:
+        try:
+            self._response = await self._post()
+        except (ImportError, ValueError, TypeError) as error:  # raised before anything was sent
+            self._finish(unsendable(error, self._target()))
+        else:
+            self._chunks = self._response.aiter_bytes()
+
+    def _take(self, chunk: bytes | None) -> None:
+        """What to make of the bytes read; None: the connection ended."""
+        if chunk is None:
+            self._end()
+            return
+        if not self._read_any and chunk.strip():
+            self._read_any = True
+            self._recognise(chunk)
+        if self._finished:
+            return
+        if self._whole is not None:
+            self._whole += chunk
+            if len(self._whole) > _LARGEST_BODY:
+                self._finish(cut_short(self._target(), "the reply is larger than any model's"))
+            return
+        try:
+            events = self._decoder.feed(chunk)
+        except LineTooLong as error:
+            self._finish(cut_short(self._target(), str(error)))
+        else:
+            self._feed(events)
+
+    def _recognise(self, chunk: bytes) -> None:
+        """A stream of events, one JSON document, or no model's server at all."""
+        kind = str(self._response.headers.get("content-type", "")).lower()
+        start = chunk.lstrip()
+        if "event-stream" in kind or start.startswith((b"data:", b"event:", b":", b"\xef\xbb\xbf")):
+            return
+        if "json" in kind or start.startswith(b"{"):
+            self._whole = bytearray()
+        else:
+            self._finish(not_a_model(self._target(), kind, chunk.decode("utf-8", "replace")))
+
+    def _feed(self, events: list[SseEvent]) -> None:
+        for event in events:
+            if event.data.strip() == "[DONE]":
+                self._assembler.ended = True
+            else:
+                self._feed_json(event.data, event.name)
+            if self._assembler.ended and not self._finished:
+                self._settle()
+            if self._finished:
+                return
+
+    def _feed_json(self, text: str, name: str = "") -> None:
+        try:
+            chunk = json.loads(text)
+        except (ValueError, RecursionError):
+            self._finish(cut_short(self._target(), f"not JSON: {text[:500]}"))
+            return
+        if name == "error" and not (isinstance(chunk, dict) and chunk.get("error")):
+            chunk = {"error": chunk}
+        if not isinstance(chunk, dict):
+            return
+        self._events.extend(self._assembler.feed(chunk))
+        if fault := self._assembler.fault:
+            self._finish(from_status(fault.status, fault.body, self._target()))
+
+    def _end(self) -> None:
+        if self._whole is not None:
+            self._feed_json(self._whole.decode("utf-8", "replace"))
+        else:
+            self._feed(self._decoder.finish())
+        if not self._finished:
+            if self._assembler.answered:
+                self._settle()
+            else:
+                self._finish(cut_short(self._target()))
+
+    def _settle(self) -> None:
+        """The end came. Without a reason beside it, it counts only if what came can be whole."""
+        if not self._assembler.answered:
+            received = self._assembler.finish("aborted")
+            if not received.content or not all(call.complete for call in received.calls):
+                self._finish(cut_short(self._target(), "the end came without a reason"))
+                return
+        self._finished = True
+        self._events.append(Finished(self._assembler.finish()))
+
+    def _finish(self, problem: Problem) -> None:
+        self._finished = True
+        stop = "refused" if problem.kind == "refused" else broken_off(problem)
+        self._events.append(Finished(self._assembler.finish(stop), problem))
+
+    def _failed(self, error: Exception) -> Problem:
+        response = getattr(error, "response", None)
+        status = getattr(error, "status_code", None)
+        if response is None or status is None:
+            return from_exception(error, self._target(), self._timeout)
+        body = getattr(error, "body", None)
+        return from_status(status, "" if body is None else body, self._target(), response.headers, self._clock())
+
+    async def aclose(self) -> None:
+        """Give the connection back, or close it. Safe to call twice and while being cancelled."""
+        response, self._response = self._response, None
+        chunks, self._chunks = self._chunks, None
+        if response is None or chunks is None:
+            return
+        if self._finished and self._assembler.ended:
+            with anyio.move_on_after(_DRAIN, shield=True):
+                await run_out(chunks)
+        with anyio.move_on_after(_CLOSE, shield=True):
+            await response.aclose()
+            # The reader is a nest of generators. Run into the closed socket, each of them ends by itself; closed
+            # from outside, the inner ones would be left to the garbage collector, which trio reports.
+            await run_out(chunks)
+
+
+async def run_out(chunks: AsyncGenerator[bytes, None]) -> None:
+    """Read to the end, or into the error that a closed connection gives."""
+    try:
+        async for _ in chunks:
+            pass
+    except BROKEN:
+        return  # the connection is being given up anyway
+    except sdk_errors():
+        return
+
+
+def sdk_errors() -> tuple[type[Exception], ...]:
+    """What the HTTP library and the SDKs raise for a call that failed, of those that are loaded."""
+    found: list[type[Exception]] = []
+    for module, names in _SDK_ERRORS.items():
+        loaded = sys.modules.get(module)
+        found.extend(getattr(loaded, name) for name in names if hasattr(loaded, name))
+    return tuple(found)
