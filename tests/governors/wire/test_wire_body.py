@@ -18,7 +18,7 @@ from governors.messages import (
     UserMessage,
 )
 from governors.wire import WIRES
-from governors.wire.base import Abilities, CannotDecode
+from governors.wire.base import Abilities, CannotDecode, Wire
 from governors.wire.common import rolling_hash
 
 ANTHROPIC, CHAT = WIRES["anthropic"], WIRES["openai_chat"]
@@ -141,6 +141,43 @@ def test_the_hash_rolls_over_every_block() -> None:
     assert ANTHROPIC.prefix_hash({"messages": [{"role": "user", "content": "x"}]}) == ANTHROPIC.prefix_hash(
         {"messages": [{"role": "user", "content": texts}]}
     )
+
+
+@pytest.mark.parametrize("wire", [ANTHROPIC, CHAT], ids=["anthropic", "openai_chat"])
+def test_every_part_of_a_message_is_in_the_prefix(wire: Wire) -> None:
+    """Changing a text, an id, a name, an argument, a result or its place changes the hash."""
+
+    def hashed(text: str = "x", call: str = "a", name: str = "t", arguments: str = "{}", output: str = "y") -> str:
+        reply = AssistantMessage((Text(text), ToolCall(call, name, arguments)))
+        messages = (HI, reply, ToolResult(call, name, (Text(output),)))
+        return wire.prefix_hash(wire.encode(messages, system="", tools=(), abilities=Abilities()))
+
+    changes = [{}, {"text": "z"}, {"call": "b"}, {"name": "u"}, {"arguments": '{"a": 1}'}, {"output": "z"}]
+    assert len({hashed(**change) for change in changes}) == len(changes)
+    for fields in ({"system": "s"}, {"tools": [TOOL]}):
+        parts = wire.encode((HI,), **{"system": "", "tools": (), **fields}, abilities=Abilities())
+        bare = wire.encode((HI,), system="", tools=(), abilities=Abilities())
+        assert wire.prefix_hash(parts) != wire.prefix_hash(bare)
+
+
+def test_images_of_several_error_results_return_to_their_results() -> None:
+    """Each result of a step gets its own images back, and text that only looks like a label stays the user's."""
+    one, two = Image("image/png", "AA=="), Image("image/jpeg", "BB==")
+    abilities = Abilities(images=True)
+    step = (
+        UserMessage((Text("go"),)),
+        AssistantMessage((ToolCall("a", "t"), ToolCall("b", "t")), "tool_use", None, "anthropic"),
+        ToolResult("a", "t", (Text("x"), one, two), is_error=True),
+        ToolResult("b", "t", (two,), is_error=True),
+    )
+    payload = ANTHROPIC.encode(step, system="", tools=(), abilities=abilities)
+    assert ANTHROPIC.decode(payload).messages == step
+    blocks = payload["messages"][2]["content"]
+    unannounced = {**blocks[0], "content": [{"type": "text", "text": "x"}]}
+    lookalike = [*payload["messages"][:2], {"role": "user", "content": [unannounced, *blocks[1:]]}]
+    read = ANTHROPIC.decode(lookalike).messages
+    assert read[2] == ToolResult("a", "t", (Text("x"),), is_error=True)
+    assert [type(message) for message in read[3:]] == [ToolResult, UserMessage]
 
 
 def test_foreign_anthropic_payloads_are_read_as_they_stand() -> None:

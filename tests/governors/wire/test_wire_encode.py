@@ -229,6 +229,14 @@ def test_strict_hosts_get_user_and_assistant_in_turn() -> None:
     assert merged[3]["content"] == [text("b"), text("look")] and len(merged[3]["tool_calls"]) == 2
 
 
+def test_a_merged_reply_of_one_text_is_a_string() -> None:
+    """Merging a text with bare calls leaves what one message of both would be."""
+    bare = AssistantMessage((ToolCall("a", "t"),))
+    both = AssistantMessage((Text("x"), ToolCall("a", "t")))
+    strict = Abilities(strict_alternation=True)
+    assert chat(HI, AssistantMessage((Text("x"),)), bare, abilities=strict) == chat(HI, both, abilities=strict)
+
+
 def test_tools_are_object_schemas_with_sorted_keys() -> None:
     """The same tool has the same bytes, however its schema was built."""
     one = ToolSpec("t", "d", {"type": "object", "required": ("b", "a"), "properties": {"b": {}, "a": {}}})
