@@ -65,6 +65,7 @@ class Joiner:
     def __init__(self) -> None:
         self._parts: list[str] = []
         self._held = ""
+        self.length = 0  # of what was added, in characters
 
     def add(self, piece: str) -> str:
         """What can be shown now."""
@@ -76,9 +77,12 @@ class Joiner:
         piece = scrub(piece)
         if piece:
             self._parts.append(piece)
+            self.length += len(piece)
         return piece
 
     def text(self) -> str:
+        if len(self._parts) > 1:
+            self._parts = ["".join(self._parts)]  # so that asking often costs no join of all pieces each time
         return "".join(self._parts) + scrub(self._held)
 
     def __bool__(self) -> bool:

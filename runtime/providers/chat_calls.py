@@ -26,11 +26,41 @@ from .base import CallPiece
 
 
 @dataclass(slots=True)
+class _Scan:
+    """Whether brackets and quotes are closed, kept up to date piece by piece: parsing each time would be quadratic."""
+
+    depth: int = 0
+    quoted: bool = False
+    escaped: bool = False
+    begun: bool = False
+
+    def feed(self, text: str) -> None:
+        for char in text:
+            if self.escaped:
+                self.escaped = False
+            elif self.quoted:
+                self.escaped = char == "\\"
+                self.quoted = char != '"'
+            elif char == '"':
+                self.quoted = True
+            elif char in "{[":
+                self.depth += 1
+                self.begun = True
+            elif char in "}]":
+                self.depth -= 1
+
+    @property
+    def closed(self) -> bool:
+        return self.begun and not self.quoted and self.depth <= 0
+
+
+@dataclass(slots=True)
 class _Draft:
     number: int
     id: str = ""
     name: str = ""
     arguments: Joiner = field(default_factory=Joiner)
+    scan: _Scan = field(default_factory=_Scan)
     pieces: list[str] = field(default_factory=list)  # as they came, in case a snapshot was none
     snapshots: bool = False
 
@@ -38,9 +68,19 @@ class _Draft:
     def text(self) -> str:
         return self.arguments.text()
 
+    @property
+    def whole(self) -> bool:
+        """Whether the arguments are an object, so that nothing more belongs to it."""
+        return self.scan.closed and is_object(self.text)
+
+    def add(self, arguments: str) -> str:
+        piece = self.arguments.add(arguments)
+        self.scan.feed(piece)
+        return piece
+
     def replace(self, arguments: str) -> None:
-        self.arguments = Joiner()
-        self.arguments.add(arguments)
+        self.arguments, self.scan = Joiner(), _Scan()
+        self.add(arguments)
 
     def final(self) -> str:
         """The arguments; if what was taken for snapshots does not parse and the pieces joined do, those."""
@@ -117,7 +157,7 @@ class ChatCalls:
 
 def _is_another(here: _Draft, id: str, name: str, arguments: str) -> bool:
     """Whether a named entry is not the call at its place, but the next one sent at that index."""
-    if not name or not is_object(here.text):
+    if not name or not here.whole:
         return False
     if id and id == here.id:
         return name != here.name
@@ -142,20 +182,20 @@ def _merge(draft: _Draft, id: str, name: str, arguments: str) -> list[CallPiece]
 
 def _add(draft: _Draft, arguments: str, repeated: bool) -> str:
     """Takes more arguments; gives what of them is new."""
-    may_be_whole = arguments.lstrip().startswith("{") and bool(draft.pieces)  # seldom: the rest costs a join
+    snapshot = bool(draft.pieces) and arguments.lstrip().startswith("{") and _is_snapshot(draft, arguments, repeated)
     draft.pieces.append(arguments)
-    before = draft.text if may_be_whole else ""
-    if not before or not _is_snapshot(before, arguments, repeated):
-        return draft.arguments.add(arguments)
+    if not snapshot:
+        return draft.add(arguments)
+    before = draft.text
     draft.snapshots = True
     draft.replace(arguments)
     return arguments[len(before) :] if arguments.startswith(before) else ""
 
 
-def _is_snapshot(before: str, arguments: str, repeated: bool) -> bool:
-    if is_object(before):  # it is whole: an object after it cannot be a piece of it
+def _is_snapshot(draft: _Draft, arguments: str, repeated: bool) -> bool:
+    if draft.whole:  # an object after a whole object cannot be a piece of it
         return True
-    return repeated and arguments.startswith(before)
+    return repeated and 0 < draft.arguments.length <= len(arguments) and arguments.startswith(draft.text)
 
 
 def _merge_names(draft: _Draft, name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -178,3 +179,14 @@ def test_any_way_of_cutting_gives_the_same_reply(
         assert "".join(piece.arguments for piece in shown) == each.arguments
         assert {piece.tool for piece in shown} == {each.name}
     assert not any(isinstance(piece, ThinkingPiece) for piece in pieces)
+
+
+@pytest.mark.parametrize("again", [{}, {"id": "a", "name": "f"}])
+def test_long_arguments_take_linear_time(again: dict[str, Any]) -> None:
+    """A file written in pieces of a few characters, each of which might begin a snapshot."""
+    text = json.dumps({"content": "{x} " * 25_000})
+    entries = [[call(text[at : at + 4], index=0, **again)] for at in range(0, len(text), 4)]
+    started = time.process_time()
+    got = calls([call("", name="f", id="a", index=0)], *entries)
+    assert time.process_time() - started < 2
+    assert got[0].arguments == text

@@ -112,12 +112,6 @@ async def hang(_: Seen, connection: Connection) -> None:
     await connection.hang()
 
 
-async def endless(_: Seen, connection: Connection) -> None:
-    await connection.start("application/json")
-    while True:
-        await connection.piece(b" " * 65_536)
-
-
 async def other_json(_: Seen, connection: Connection) -> None:
     await connection.respond(200, {"data": {"id": "x"}, "status": "fine"})
 
@@ -130,10 +124,25 @@ async def redirect(_: Seen, connection: Connection) -> None:
     await connection.respond(302, b"", {"location": "/login"})
 
 
-@pytest.mark.parametrize("handler", [page, garbage, endless, other_json, deep, redirect, routes()])
+@pytest.mark.parametrize("handler", [page, garbage, other_json, deep, redirect, routes()])
 async def test_something_else_on_the_port_is_no_server(handler: Handler) -> None:
     """Pages, noise, streams without end, other people's JSON."""
     assert await find("ollama", handler) is None
+
+
+async def test_an_answer_without_end_is_not_read_for_long() -> None:
+    """Some megabytes are enough to know that it is no model server."""
+    sent = 0
+
+    async def endless(_: Seen, connection: Connection) -> None:
+        nonlocal sent
+        await connection.start("application/json")
+        while True:
+            await connection.piece(b" " * 65_536)
+            sent += 65_536
+
+    assert await find("ollama", endless, within=10.0) is None
+    assert sent < 32 * 1024 * 1024
 
 
 async def test_a_program_that_hangs_costs_no_more_than_the_limit() -> None:
