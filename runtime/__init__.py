@@ -9,6 +9,7 @@ The names below are loaded when they are first used, so that importing the packa
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,9 @@ __all__ = [
     "__version__",
     "tool",
 ]
+
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # who embeds us decides where our log goes
 
 
 def __getattr__(name: str) -> Any:

@@ -17,7 +17,7 @@ import anyio
 import anyio.to_thread
 
 from governors.messages import Image, Text
-from governors.tokens import Counter, TiktokenCounter
+from governors.tokens import Counter, TiktokenCounter, load_vocabulary
 
 from .agent.agent import Agent
 from .agent.equipment import Equipment
@@ -85,10 +85,12 @@ class Runtime:
         try:
             async with anyio.create_task_group() as group:
                 supervisor = Supervisor(store, lambda name: equipment(), chosen, group)
+                group.start_soon(_warm, chosen)
                 try:
                     yield cls(workspace, config, supervisor, (*config.notes, *notes))
                 finally:
                     await supervisor.close()
+                    group.cancel_scope.cancel()
         except BaseExceptionGroup as group_error:
             if len(group_error.exceptions) > 1:
                 raise
@@ -149,6 +151,13 @@ class Conversation:
         """End the running turn; every finished step stays."""
         if self._agent is not None:
             await self._agent.stop()
+
+
+async def _warm(chosen: ChosenModel) -> None:
+    """Do what the first turn would wait for while the person still types: the vocabulary, the SDK, the server."""
+    async with anyio.create_task_group() as group:
+        group.start_soon(partial(anyio.to_thread.run_sync, load_vocabulary, abandon_on_cancel=True))
+        group.start_soon(chosen.provider.warm)
 
 
 def _toolset(workspace: Workspace, config: Config, extra: Sequence[Tool]) -> tuple[Toolset, tuple[str, ...]]:

