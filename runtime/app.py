@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
@@ -22,8 +22,6 @@ from governors.tokens import Counter, TiktokenCounter, load_vocabulary
 from .agent.agent import Agent
 from .agent.equipment import Equipment
 from .agent.listeners import EventStream
-from .choice import Surroundings, choose_model
-from .config import Config, load_config
 from .errors import TurnFailed
 from .events import TurnFinished
 from .prompt.builder import PromptBuilder
@@ -35,6 +33,9 @@ from .supervisor import Supervisor
 from .tools.base import Tool
 from .tools.toolset import Toolset
 from .workspace import Workspace, default_workspace, open_workspace
+
+if TYPE_CHECKING:
+    from .config import Config
 
 
 def utc_now() -> str:
@@ -51,7 +52,16 @@ def new_session_id() -> str:
 class Runtime:
     """A workspace with its agents. Made by `Runtime.open`."""
 
-    def __init__(self, workspace: Workspace, config: Config, supervisor: Supervisor, notes: Sequence[str]) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        config: Config,
+        supervisor: Supervisor,
+        environ: Mapping[str, str],
+        notes: Sequence[str],
+    ) -> None:
+        self._environ = environ
+        self._providers = [supervisor.model.provider]
         self.workspace = workspace
         self.config = config
         self.supervisor = supervisor
@@ -72,33 +82,35 @@ class Runtime:
         """The runtime of the workspace in the folder `path`, made where it is missing.
 
         `model` is `provider/model`, a `ChosenModel` (such as `Scripted([...]).chosen()`), or None to look for one.
+        Its provider is closed with the runtime.
         `tools` come beside the standard ones. `settings` override the config, as dotted keys (`tools.exec`). Leaving
         the context stops running turns and records what must be recorded. Raises `MoonwakeError`.
         """
+        from .config import load_config  # here and below: what only opening needs is not loaded by an import
+
         environ = os.environ if environ is None else environ
         workspace = await anyio.to_thread.run_sync(open_workspace, Path(path))
         config = await anyio.to_thread.run_sync(partial(load_config, workspace.root, environ, settings or {}))
-        chosen = model if isinstance(model, ChosenModel) else await choose_model(Surroundings(config, environ), model)
+        chosen = model if isinstance(model, ChosenModel) else await _choose(config, environ, model)
         toolset, notes = await anyio.to_thread.run_sync(_toolset, workspace, config, tuple(tools))
         equipment = partial(_equipment, workspace, config, toolset, channel, TiktokenCounter())
         store = SessionStore(workspace.sessions, new_session_id, utc_now)
         try:
             async with anyio.create_task_group() as group:
                 supervisor = Supervisor(store, lambda name: equipment(), chosen, group)
+                runtime = cls(workspace, config, supervisor, environ, (*config.notes, *notes))
                 group.start_soon(_warm, chosen)
                 try:
-                    yield cls(workspace, config, supervisor, (*config.notes, *notes))
+                    yield runtime
                 finally:
                     await supervisor.close()
                     group.cancel_scope.cancel()
+                    await runtime._close_providers()
         except BaseExceptionGroup as group_error:
             if len(group_error.exceptions) > 1:
                 raise
             error = group_error.exceptions[0]  # the body's own: callers need not know that a task group is around it
             raise error from error.__cause__
-        finally:
-            with anyio.CancelScope(shield=True):
-                await chosen.provider.close()
 
     def agent(self, name: str | None = None, *, session: str | None = None) -> Conversation:
         """The agent `name` on a session (an id or a name, opened or begun; None begins a new one on first use)."""
@@ -106,7 +118,14 @@ class Runtime:
 
     async def choose(self, wanted: str) -> ChosenModel:
         """Another model, by `provider/model`. Raises `ModelUnavailable`."""
-        return await choose_model(Surroundings(self.config, os.environ), wanted)
+        chosen = await _choose(self.config, self._environ, wanted)
+        self._providers.append(chosen.provider)
+        return chosen
+
+    async def _close_providers(self) -> None:
+        with anyio.CancelScope(shield=True):
+            for provider in self._providers:
+                await provider.close()
 
 
 class Conversation:
@@ -151,6 +170,12 @@ class Conversation:
         """End the running turn; every finished step stays."""
         if self._agent is not None:
             await self._agent.stop()
+
+
+async def _choose(config: Config, environ: Mapping[str, str], wanted: str | None) -> ChosenModel:
+    from .choice import Surroundings, choose_model
+
+    return await choose_model(Surroundings(config, environ), wanted)
 
 
 async def _warm(chosen: ChosenModel) -> None:

@@ -137,7 +137,7 @@ def _keyed(around: Surroundings, provider: str, model: str, why: str) -> ChosenM
     overrides = _overrides(around.config, provider, model)
     wire = (own.wire if own is not None else None) or (known.wire if known is not None else "openai_chat")
     info = lookup(provider, model, {**overrides, "base_url": base_url, "wire": wire})
-    return ChosenModel(info, _client(info, provider, key, base_url), why)
+    return ChosenModel(info, _client(info, provider, key, base_url, variable), why)
 
 
 def _base_url(around: Surroundings, provider: str) -> str | None:
@@ -151,16 +151,16 @@ def _base_url(around: Surroundings, provider: str) -> str | None:
     return (around.environ.get(variable, "").strip() if variable else "") or known.base_url
 
 
-def _client(info: ModelInfo, provider: str, key: str, base_url: str | None) -> Provider:
+def _client(info: ModelInfo, provider: str, key: str, base_url: str | None, variable: str | None) -> Provider:
     from .providers.retry import RetryingProvider
 
     if info.wire == "anthropic":
         from .providers.anthropic import Anthropic
 
-        return RetryingProvider(Anthropic(provider, key, base_url))
+        return RetryingProvider(Anthropic(provider, key, base_url, key_variable=variable))
     from .providers.openai_chat import OpenAIChat
 
-    return RetryingProvider(OpenAIChat(provider, key, base_url))
+    return RetryingProvider(OpenAIChat(provider, key, base_url, key_variable=variable))
 
 
 def _served(around: Surroundings, server: FoundServer, model: str, why: str) -> ChosenModel:
@@ -168,7 +168,7 @@ def _served(around: Surroundings, server: FoundServer, model: str, why: str) -> 
     found = {"window": server.windows.get(model), "tools": server.tools, "base_url": server.url, "wire": "openai_chat"}
     price = {"plain": 0.0, "output": 0.0}  # the machine is the user's own
     info = lookup(server.kind, model, {"price": price, **found, **given})
-    return ChosenModel(info, _client(info, server.kind, "", server.url), why)
+    return ChosenModel(info, _client(info, server.kind, "", server.url, None), why)
 
 
 async def _embedded(around: Surroundings, why: str, model: str | None = None) -> ChosenModel:

@@ -45,3 +45,7 @@ def _run(arguments: Sequence[str]) -> int:
             "Run it again with MOONWAKE_DEBUG=1 to see where it happened\n"
         )
         return 70
+
+
+if __name__ == "__main__":
+    main()

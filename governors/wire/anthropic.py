@@ -103,8 +103,10 @@ def body(
 def _thinking_fields(
     level: str | None, max_output: int, abilities: Abilities, parts: Mapping[str, Any]
 ) -> dict[str, Any]:
-    if level is None or abilities.thinking == "none":
+    if abilities.thinking == "none":
         return {}
+    if level is None:
+        return {"thinking": {"type": "adaptive", **_binding(abilities)}} if abilities.drop_block else {}
     if level not in THINKING_LEVELS:
         raise ValueError(f"thinking is {level!r}; it can be one of {', '.join(THINKING_LEVELS)}")
     if level == "off":
@@ -112,11 +114,16 @@ def _thinking_fields(
     if abilities.thinking == "effort":
         return {"output_config": {"effort": level}}
     if abilities.thinking == "adaptive":
-        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": level}}
+        return {"thinking": {"type": "adaptive", **_binding(abilities)}, "output_config": {"effort": level}}
     budget = min(BUDGETS[level], max_output - 1)
     if budget < LEAST_BUDGET or _continues_without_thinking(parts["messages"]):
         return {}
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+
+
+def _binding(abilities: Abilities) -> dict[str, Any]:
+    """On models that bind reasoning to its prefix: after a cut, older blocks are dropped and not refused (A6)."""
+    return {"block_binding": {"prefix_mismatch_behavior": "drop_block"}} if abilities.drop_block else {}
 
 
 def _continues_without_thinking(messages: Sequence[Mapping[str, Any]]) -> bool:

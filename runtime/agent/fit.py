@@ -58,5 +58,5 @@ def learn(fit: Fit, problem: Problem, estimate: int) -> Fit:
 
 
 def budget_of(model: ChosenModel, fit: Fit) -> Budget:
-    """The budget of a request. A reply never takes more than half of a window."""
-    return Budget(fit.window, max(1, min(model.info.max_output, fit.window // 2)))
+    """The budget of a request. A reply never takes more than a quarter of a window."""
+    return Budget(fit.window, max(1, min(model.info.max_output, fit.window // 4)))

@@ -65,7 +65,7 @@ async def test_one_turn_that_is_longer_than_the_window_keeps_its_task(tmp_path: 
 
 async def test_a_short_answer_keeps_the_question_it_replies_to(tmp_path: Path) -> None:
     """FAULT 56: 'yes' is kept, the question it answers is dropped."""
-    filler = "word " * 1_700
+    filler = "word " * 2_500
     async with talk(tmp_path, [Reply(filler + "Shall I create the file now?"), "created"], window=4_500) as it:
         await it.say("think about it")
         await it.say("yes")

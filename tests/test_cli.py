@@ -1,0 +1,239 @@
+"""The `moonwake` command as a person or a script runs it: a process of its own, against servers on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import pytest
+
+from runtime import __version__
+from tests.servers import KEY as SERVER_KEY
+from tests.servers import Handler, Server, chat_text, model_server, status
+
+OVERFLOW = {
+    "error": {
+        "code": 400,
+        "message": "request (8203 tokens) exceeds the available context size (8192 tokens), try increasing it",
+        "type": "exceed_context_size_error",
+        "n_prompt_tokens": 8203,
+        "n_ctx": 8192,
+    }
+}
+
+
+@dataclass
+class Shell:
+    """Runs `moonwake` in a home of its own, with nothing of this machine's settings."""
+
+    home: Path
+    environ: dict[str, str]
+
+    async def __call__(self, *arguments: str, said: bytes = b"", **environ: str) -> Done:
+        done = await anyio.run_process(
+            [sys.executable, "-m", "runtime.cli", *arguments],
+            input=said,
+            check=False,
+            cwd=self.home,
+            env={**self.environ, **environ},
+        )
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@dataclass
+class Done:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def moonwake(tmp_path: Path) -> Shell:
+    home = tmp_path / "home"
+    home.mkdir()
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "PYTHONPATH", "VIRTUAL_ENV")}
+    root = str(Path(__file__).parents[1])
+    return Shell(home, {**kept, "HOME": str(home), "PYTHONPATH": root, "MOONWAKE_DEBUG": "", "NO_COLOR": "1"})
+
+
+@asynccontextmanager
+async def served(shell: Shell, *replies: Handler) -> AsyncIterator[Server]:
+    """A model behind the provider `mine`, chosen by the environment."""
+    async with model_server(replies) as server:
+        shell.environ |= {
+            "MOONWAKE_PROVIDERS__MINE__BASE_URL": f"{server.url}/v1",
+            "MOONWAKE_PROVIDERS__MINE__KEY_ENV": "MINE_KEY",
+            "MINE_KEY": SERVER_KEY,
+            "MOONWAKE_MODEL": "mine/any-model",
+        }
+        yield server
+
+
+async def test_version_and_help_answer(moonwake: Shell) -> None:
+    done = await moonwake("--version")
+    assert (done.code, done.out) == (0, f"moonwake {__version__}\n")
+    done = await moonwake("--help")
+    assert done.code == 0
+    assert all(command in done.out for command in ("chat", "run", "init", "doctor", "model", "--version"))
+
+
+async def test_a_wrong_command_is_wrong_usage(moonwake: Shell) -> None:
+    done = await moonwake("frobnicate")
+    assert done.code == 2
+    assert "frobnicate" in done.err
+
+
+async def test_run_answers_on_standard_output_and_nothing_else(moonwake: Shell) -> None:
+    async with served(moonwake, chat_text("forty-two")):
+        done = await moonwake("run", "what is it?")
+    assert (done.code, done.out) == (0, "forty-two\n")
+    assert "mine/any-model" in done.err
+
+
+async def test_run_reads_standard_input_and_adds_it_to_the_text(moonwake: Shell) -> None:
+    async with served(moonwake, chat_text("short")) as server:
+        done = await moonwake("run", "Summarise:", said="a long text, ümläut".encode())
+    assert done.code == 0
+    said = server.seen[-1].json["messages"][-1]["content"]
+    assert "Summarise:\n\na long text, ümläut" in str(said)
+
+
+async def test_run_continues_the_newest_session(moonwake: Shell) -> None:
+    async with served(moonwake, chat_text("one"), chat_text("two")) as server:
+        await moonwake("run", "first")
+        done = await moonwake("run", "--continue", "second")
+    assert done.out == "two\n"
+    assert "first" in str(server.seen[-1].json["messages"])
+
+
+async def test_a_named_session_is_begun_and_gone_on_with(moonwake: Shell) -> None:
+    async with served(moonwake, chat_text("one"), chat_text("two"), chat_text("three")) as server:
+        await moonwake("run", "--session", "Taxes 2026", "first")
+        await moonwake("run", "--session", "other", "elsewhere")
+        done = await moonwake("run", "--session", "Taxes 2026", "second")
+    assert done.out == "three\n"
+    assert "first" in str(server.seen[-1].json["messages"])
+    assert "elsewhere" not in str(server.seen[-1].json["messages"])
+
+
+async def test_json_gives_every_event_as_a_line(moonwake: Shell) -> None:
+    async with served(moonwake, chat_text("hello")):
+        done = await moonwake("run", "--json", "hi")
+    events = [json.loads(line) for line in done.out.splitlines()]
+    assert [event["type"] for event in events][:2] == ["message_recorded", "state_changed"]
+    assert events[-1]["type"] == "turn_finished"
+    assert events[-1]["text"] == "hello"
+    assert "".join(event["text"] for event in events if event["type"] == "text_delta") == "hello"
+
+
+async def test_a_failed_turn_is_one_sentence_and_exit_code_1(moonwake: Shell) -> None:
+    async with served(moonwake, status(401, {"error": {"message": f"Incorrect API key provided: {SERVER_KEY}"}})):
+        done = await moonwake("run", "hi")
+    assert done.code == 1
+    assert done.out == ""
+    assert "Traceback" not in done.err and SERVER_KEY not in done.err
+    assert done.err.splitlines()[-1].startswith("moonwake: ")
+    assert "MINE_KEY" in done.err
+
+
+async def test_an_overflow_that_the_server_reports_is_fitted(moonwake: Shell) -> None:
+    async with served(moonwake, chat_text("noted"), status(400, OVERFLOW), chat_text("now it fits")) as server:
+        await moonwake("run", "remember this: " + "word " * 5_000)
+        done = await moonwake("run", "--continue", "what was it?")
+    assert (done.code, done.out) == (0, "now it fits\n")
+    assert "8,192" in done.err
+    refused, fitted = server.seen[1:]
+    assert "word word" in str(refused.json["messages"])
+    assert "word word" not in str(fitted.json["messages"])
+
+
+async def test_nothing_to_say_is_an_error(moonwake: Shell) -> None:
+    done = await moonwake("run")
+    assert done.code == 1
+    assert 'moonwake run "hello"' in done.err
+
+
+async def test_no_model_is_one_line_that_says_what_to_do(moonwake: Shell) -> None:
+    done = await moonwake("run", "--model", "anthropic", "hi")
+    assert done.code == 1
+    assert "ANTHROPIC_API_KEY" in done.err.splitlines()[-1]
+
+
+async def test_init_makes_a_workspace_and_never_overwrites(moonwake: Shell) -> None:
+    first = await moonwake("init", "here")
+    assert first.code == 0
+    assert "made AGENTS.md" in first.out and "made moonwake.toml" in first.out
+    (moonwake.home / "here" / "AGENTS.md").write_text("mine")
+    second = await moonwake("init", "here")
+    assert second.code == 0 and "nothing was changed" in second.out
+    assert (moonwake.home / "here" / "AGENTS.md").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ('modell = "x"', ["modell", "model", "moonwake.toml"]),
+        ("model = 7", ["model", "moonwake.toml"]),
+        ("model = ", ["moonwake.toml", "line 1"]),
+        ('[tools]\nexec = "unconfined"', ["tools.exec", "moonwake.toml"]),
+    ],
+)
+async def test_a_broken_config_is_named_with_its_place(moonwake: Shell, config: str, says: list[str]) -> None:
+    (moonwake.home / "moonwake.toml").write_text(config)
+    done = await moonwake("run", "hi")
+    assert done.code == 1
+    assert all(word in done.err for word in says)
+    assert "Traceback" not in done.err
+
+
+async def test_a_workspace_that_is_a_file_is_refused(moonwake: Shell) -> None:
+    (moonwake.home / "file").write_text("")
+    done = await moonwake("run", "-w", "file", "hi")
+    assert done.code == 1
+    assert "is a file" in done.err
+
+
+async def test_a_locked_session_is_refused(moonwake: Shell) -> None:
+    async with served(moonwake, chat_text("one")):
+        await moonwake("run", "--session", "busy", "hi")
+        (log,) = moonwake.home.rglob("busy.jsonl")
+        holder = (
+            "import sys, time\nfrom pathlib import Path\nfrom runtime.session.log import open_log\n"
+            "log = open_log(Path(sys.argv[1]))\nprint('held', flush=True)\nsys.stdin.read()\n"
+        )
+        async with await anyio.open_process([sys.executable, "-c", holder, str(log)], env=moonwake.environ) as process:
+            assert process.stdout is not None
+            await process.stdout.receive()
+            done = await moonwake("run", "--session", "busy", "hi")
+            process.kill()
+    assert done.code == 1
+    assert "another process" in done.err
+
+
+async def test_doctor_looks_at_everything_and_tells_what_to_do(moonwake: Shell) -> None:
+    done = await moonwake("doctor", "--json", OPENAI_API_KEY="sk-not-a-real-key-0123456789")
+    findings = {finding["subject"]: finding for finding in json.loads(done.out)}
+    assert {"versions", "workspace", "config", "vocabulary", "exec", "keys", "embedded model", "model"} <= set(findings)
+    assert findings["vocabulary"]["verdict"] == "good"
+    assert "OPENAI_API_KEY" in findings["keys"]["text"]
+    assert "sk-not" not in done.out
+    assert findings["model"]["text"].startswith("openai/")
+
+
+async def test_doctor_finds_a_broken_config(moonwake: Shell) -> None:
+    (moonwake.home / "moonwake.toml").write_text("modell = 1")
+    done = await moonwake("doctor")
+    assert done.code == 1
+    assert "✗ config" in done.out
+
+
+async def test_a_reader_that_goes_away_is_no_traceback(moonwake: Shell) -> None:
+    command = f"{sys.executable} -m runtime.cli --help | head -1"
+    done = await anyio.run_process(command, env=moonwake.environ, cwd=moonwake.home, check=False)
+    assert b"Traceback" not in done.stderr
