@@ -191,11 +191,11 @@ async def _embedded(around: Surroundings, why: str, model: str | None = None) ->
 
 def _weights(around: Surroundings, model: str | None) -> Path:
     """The model file. Raises `WeightsMissing` when it can be fetched, `ModelUnavailable` when it cannot."""
-    from .providers.weights import chosen_model, find_model
+    from .providers.weights import chosen_file, find_model
 
     wanted = model or around.config.local.model
     if model is None and wanted == SMALL:
-        chosen = chosen_model()
+        chosen = chosen_file()
         if chosen.problem is not None:
             raise ModelUnavailable(chosen.problem)
         if chosen.path is not None:

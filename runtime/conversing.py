@@ -99,11 +99,11 @@ def fetch_model(name: str = "smollm2") -> None:
 
 def list_models() -> int:
     """Print the model files that are here and which one answers as `local`."""
-    from .providers.weights import chosen_model, find_model
+    from .providers.weights import chosen_file, find_model
 
     path = find_model()
     lines = [f"smollm2   {path or 'not here yet: moonwake model get smollm2'}"]
-    chosen = chosen_model()
+    chosen = chosen_file()
     if chosen.path is not None or chosen.problem is not None:
         lines.append(f"in use    {chosen.path or chosen.problem}")
     sys.stdout.write("\n".join(lines) + "\n")

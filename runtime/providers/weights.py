@@ -65,7 +65,7 @@ KNOWN: dict[str, Weights] = {SMOLLM2.name: SMOLLM2}
 
 
 @dataclass(frozen=True, slots=True)
-class ChosenModel:
+class ChosenFile:
     """What `moonwake model use` remembered: the file, or why the choice cannot be followed. Both None: no choice."""
 
     path: Path | None = None
@@ -149,21 +149,21 @@ def use_model(path: Path, *, data: Path | None = None) -> Path:
     return path
 
 
-def chosen_model(*, data: Path | None = None) -> ChosenModel:
+def chosen_file(*, data: Path | None = None) -> ChosenFile:
     """The file that `use_model` remembered, checked again; never raises."""
     choice = _choice_file(data)
     again = "Choose anew with `moonwake model use FILE.gguf`"
     try:
         path = Path(json.loads(choice.read_text(encoding="utf-8"))["path"])
     except FileNotFoundError:
-        return ChosenModel()
+        return ChosenFile()
     except (OSError, ValueError, KeyError, TypeError) as error:
-        return ChosenModel(problem=f"the chosen local model cannot be read from {choice} ({error!r}). {again}")
+        return ChosenFile(problem=f"the chosen local model cannot be read from {choice} ({error!r}). {again}")
     try:
         check_gguf(path)
     except ModelUnavailable as error:
-        return ChosenModel(problem=f"the chosen local model cannot be used: {error}. {again}")
-    return ChosenModel(path)
+        return ChosenFile(problem=f"the chosen local model cannot be used: {error}. {again}")
+    return ChosenFile(path)
 
 
 def _known(name: str) -> Weights:

@@ -258,7 +258,7 @@ async def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path, where:
     script.write_text(textwrap.dedent(KILLED))
     workspace = tmp_path / "workspace"
     root = Path(__file__).parents[2]
-    child = subprocess.Popen(  # noqa: ASYNC220 - nothing else runs in this test while it reads the child's lines
+    child = subprocess.Popen(
         [sys.executable, script, workspace, where],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(root)},

@@ -16,9 +16,8 @@ import pytest
 from runtime.errors import ModelUnavailable
 from runtime.providers.weights import (
     SMOLLM2,
-    ChosenModel,
     Weights,
-    chosen_model,
+    chosen_file,
     find_model,
     get_model,
     get_weights,
@@ -244,10 +243,10 @@ def test_a_chosen_file_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyP
     write_gguf(tmp_path / "b.gguf")
     monkeypatch.chdir(tmp_path)
     data = tmp_path / "data"
-    assert chosen_model(data=data) == ChosenModel()
+    assert chosen_file(data=data) == ChosenFile()
     assert use_model(Path("a.gguf"), data=data) == tmp_path / "a.gguf"
     use_model(Path("b.gguf"), data=data)
-    assert chosen_model(data=data) == ChosenModel(tmp_path / "b.gguf")
+    assert chosen_file(data=data) == ChosenFile(tmp_path / "b.gguf")
     assert [path.name for path in data.iterdir()] == ["local-model.json"]
 
 
@@ -257,7 +256,7 @@ def test_what_is_no_model_is_not_chosen(tmp_path: Path) -> None:
     (tmp_path / "b.gguf").write_text("hello, hello")
     with pytest.raises(ModelUnavailable, match="not a GGUF file"):
         use_model(tmp_path / "b.gguf", data=tmp_path)
-    assert chosen_model(data=tmp_path).path == good
+    assert chosen_file(data=tmp_path).path == good
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"path": 7}', b"\xff\xfe", b'{"file": "x"}'])
@@ -265,7 +264,7 @@ def test_a_broken_choice_is_reported(tmp_path: Path, content: bytes) -> None:
     """Whatever stands in the file, it is a sentence that names it."""
     choice = tmp_path / "local-model.json"
     choice.write_bytes(content)
-    chosen = chosen_model(data=tmp_path)
+    chosen = chosen_file(data=tmp_path)
     assert chosen.path is None and chosen.problem is not None
     assert str(choice) in chosen.problem and "moonwake model use" in chosen.problem
 
@@ -274,7 +273,7 @@ def test_a_choice_that_is_gone_is_reported(tmp_path: Path) -> None:
     """The file may have been deleted since."""
     path = use_model(write_gguf(tmp_path / "a.gguf"), data=tmp_path)
     path.unlink()
-    problem = chosen_model(data=tmp_path).problem
+    problem = chosen_file(data=tmp_path).problem
     assert problem is not None and str(path) in problem
 
 
