@@ -16,6 +16,7 @@ import pytest
 from runtime.errors import ModelUnavailable
 from runtime.providers.weights import (
     SMOLLM2,
+    ChosenFile,
     Weights,
     chosen_file,
     find_model,
