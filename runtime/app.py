@@ -201,7 +201,7 @@ def _toolset(workspace: Workspace, config: Config, extra: Sequence[Tool]) -> tup
     ]
     named = {tool.spec.name for tool in extra}
     kept = [tool for tool in tools if tool.spec.name not in named and tool.spec.name not in config.tools.disabled]
-    return Toolset([*kept, *extra]), tuple(notes)
+    return Toolset([*kept, *extra], timeout=config.tools.timeout), tuple(notes)
 
 
 def _user_folder() -> Path | None:
@@ -218,6 +218,8 @@ def _equipment(workspace: Workspace, config: Config, toolset: Toolset, channel: 
         counter=counter,
         context=_context(channel),
         max_steps=config.limits.max_steps,
+        margin=config.limits.margin,
+        thinking=config.thinking,
     )
 
 

@@ -165,7 +165,7 @@ class Agent:
         began = anyio.current_time()
         self._announcer.emit(TurnStarted(entry=opening, model=self.model.name))
         turn = Turn(
-            desk=Desk(self.session, lambda: self.model, self.equipment.counter, self._announcer),
+            desk=self._desk(),
             bench=self._bench,
             refresh=self._refresh,
             deliver=self._deliver_steered,
@@ -252,6 +252,10 @@ class Agent:
             if warning not in self._warned:
                 self._warned.add(warning)
                 self._announcer.emit(Notice(level="warning", text=warning))
+
+    def _desk(self) -> Desk:
+        given = self.equipment
+        return Desk(self.session, lambda: self.model, given.counter, self._announcer, given.margin, given.thinking)
 
     def _bench(self) -> Workbench:
         context = ToolContext(self.equipment.workspace, self.name, self.session.id, (0, 0))

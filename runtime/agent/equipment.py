@@ -23,7 +23,8 @@ class PromptSource(Protocol):
 class Equipment:
     """`context` gives the text that tells a model the clock, channel and sender, for the end of a user's message.
 
-    `channel` picks the face of the prompt (`terminal`, `library` ...); `max_steps` bounds a turn.
+    `channel` picks the face of the prompt (`terminal`, `library` ...); `max_steps` bounds a turn; `margin` (tokens)
+    is left free in each request, None for the usual share; `thinking` is the level when the session sets none.
     """
 
     workspace: Path
@@ -33,3 +34,5 @@ class Equipment:
     counter: Counter
     context: Callable[[str | None], str]
     max_steps: int = 50
+    margin: int | None = None
+    thinking: str | None = None

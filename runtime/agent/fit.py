@@ -57,6 +57,6 @@ def learn(fit: Fit, problem: Problem, estimate: int) -> Fit:
     return Fit(max(int(estimate * _BLIND_SHRINK), 256), fit.factor)
 
 
-def budget_of(model: ChosenModel, fit: Fit) -> Budget:
+def budget_of(model: ChosenModel, fit: Fit, margin: int | None = None) -> Budget:
     """The budget of a request. A reply never takes more than a quarter of a window."""
-    return Budget(fit.window, max(1, min(model.info.max_output, fit.window // 4)))
+    return Budget(fit.window, max(1, min(model.info.max_output, fit.window // 4)), margin)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from governors.budget import Budget
 from governors.errors import IllegalPayload
 from governors.messages import Messages, ToolResult, UserMessage
 from governors.pipeline import Governed, govern
@@ -45,7 +46,8 @@ class NeedsHead:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a request is prepared from. `entries` are all of the session, `turn` the entry that opened the turn."""
+    """What a request is prepared from. `entries` are all of the session, `turn` the entry that opened the turn.
+    `margin` (tokens) and `thinking` are the user's settings."""
 
     entries: Sequence[Entry]
     branch: Sequence[Entry]
@@ -53,6 +55,12 @@ class Situation:
     model: ChosenModel
     fit: Fit
     counter: Counter
+    margin: int | None = None
+    thinking: str | None = None
+
+    @property
+    def budget(self) -> Budget:
+        return budget_of(self.model, self.fit, self.margin)
 
 
 def prepare(situation: Situation) -> Prepared | NeedsHead:
@@ -70,8 +78,8 @@ def prepare(situation: Situation) -> Prepared | NeedsHead:
         abilities=info.abilities,
         model=info.id,
     )
-    thinking = projection.settings.get("thinking")
-    output = budget_of(situation.model, situation.fit).max_output
+    thinking = projection.settings.get("thinking", situation.thinking)
+    output = situation.budget.max_output
     body = wire.mark_cache(
         wire.body(parts, model=info.id, max_output=output, abilities=info.abilities, thinking=thinking)
     )
@@ -99,7 +107,7 @@ def _govern(situation: Situation, projection: Projection) -> Governed:
     lead = 1 if messages and projection.head is not None and messages[0].origin == projection.head else 0
     return govern(
         messages,
-        budget=budget_of(situation.model, situation.fit),
+        budget=situation.budget,
         counter=situation.counter,
         abilities=info.abilities,
         system=projection.baseline.text,

@@ -55,6 +55,8 @@ class Desk:
     model: Callable[[], ChosenModel]
     counter: Counter
     announcer: Announcer
+    margin: int | None = None
+    thinking: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,9 @@ async def _prepare(desk: Desk, model: ChosenModel, fit: Fit, turn: int) -> Prepa
         await anyio.to_thread.run_sync(load_vocabulary)
     for _ in range(_MOST_HEADS):
         session = desk.session
-        situation = Situation(session.tree.entries, session.branch(), turn, model, fit, desk.counter)
+        situation = Situation(
+            session.tree.entries, session.branch(), turn, model, fit, desk.counter, desk.margin, desk.thinking
+        )
         prepared = prepare(situation)
         if isinstance(prepared, Prepared):
             return prepared

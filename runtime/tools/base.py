@@ -18,6 +18,10 @@ from governors.messages import Image, Text, ToolSpec
 TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
+#: Seconds for a tool that names no limit of its own; the toolset may be given another (`tools.timeout`).
+DEFAULT_TIMEOUT = 120.0
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """Where a call runs: the workspace it is confined to, and whose call it is."""
@@ -49,7 +53,7 @@ class Tool:
 
     spec: ToolSpec
     run: RunTool
-    timeout: float | None = 120.0
+    timeout: float | None = DEFAULT_TIMEOUT
 
 
 def text_output(text: str, *, is_error: bool = False) -> ToolOutput:

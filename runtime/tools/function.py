@@ -20,7 +20,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from governors.messages import ToolSpec
 
 from ..errors import ToolError
-from .base import TOOL_NAME, RunTool, Tool, ToolContext, ToolOutput, text_output
+from .base import DEFAULT_TIMEOUT, TOOL_NAME, RunTool, Tool, ToolContext, ToolOutput, text_output
 from .docstring import parse_docstring
 from .schema import Parameters, read_parameters
 
@@ -49,7 +49,7 @@ def tool(
     description: str | None = None,
     read_only: bool = False,
     bulky: bool = False,
-    timeout: float | None = 120.0,
+    timeout: float | None = DEFAULT_TIMEOUT,
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 
 
@@ -61,7 +61,7 @@ def tool(
     description: str | None = None,
     read_only: bool = False,
     bulky: bool = False,
-    timeout: float | None = 120.0,
+    timeout: float | None = DEFAULT_TIMEOUT,
 ) -> Any:
     """Make a tool of a function, as `@tool` or `@tool(name=..., read_only=True, ...)`.
 

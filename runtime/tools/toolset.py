@@ -18,7 +18,7 @@ from governors.messages import ToolSpec
 
 from ..errors import ToolError
 from .arguments import parse_arguments
-from .base import TOOL_NAME, Tool, ToolContext, ToolOutput, text_output
+from .base import DEFAULT_TIMEOUT, TOOL_NAME, Tool, ToolContext, ToolOutput, text_output
 from .output import LEAST_LIMIT, OUTPUT_LIMIT, finish
 
 logger = logging.getLogger(__name__)
@@ -29,7 +29,9 @@ _MOST_NAMES = 20
 class Toolset:
     """Tools by name, in the order of their names. Raises `ValueError` for a name twice or one no provider takes."""
 
-    def __init__(self, tools: Iterable[Tool] = (), *, output_limit: int = OUTPUT_LIMIT) -> None:
+    def __init__(
+        self, tools: Iterable[Tool] = (), *, output_limit: int = OUTPUT_LIMIT, timeout: float = DEFAULT_TIMEOUT
+    ) -> None:
         if output_limit < LEAST_LIMIT:
             raise ValueError(f"output_limit is {output_limit} characters; it must be at least {LEAST_LIMIT}")
         by_name: dict[str, Tool] = {}
@@ -42,6 +44,7 @@ class Toolset:
             by_name[name] = tool
         self._tools = dict(sorted(by_name.items()))
         self._output_limit = output_limit
+        self._timeout = timeout
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -68,7 +71,8 @@ class Toolset:
             except ToolError as error:
                 output = text_output(str(error), is_error=True)
             else:
-                output = await _run_apart(tool, arguments, context)
+                limit = self._timeout if tool.timeout == DEFAULT_TIMEOUT else tool.timeout
+                output = await _run_apart(tool, arguments, context, limit)
         return finish(output, self._output_limit)
 
     def _unknown(self, name: str) -> str:
@@ -83,7 +87,9 @@ class Toolset:
         return f"there is no tool {shown}. The tools are: {', '.join(names[:_MOST_NAMES])}{more}"
 
 
-async def _run_apart(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
+async def _run_apart(
+    tool: Tool, arguments: Mapping[str, Any], context: ToolContext, limit: float | None
+) -> ToolOutput:
     """Run a tool in a task of its own.
 
     That is how our own cancellation is told from a foreign one (a library inside the tool that cancels its
@@ -92,7 +98,7 @@ async def _run_apart(tool: Tool, arguments: Mapping[str, Any], context: ToolCont
     """
     outcomes: list[ToolOutput | BaseException] = []
     try:
-        with anyio.move_on_after(tool.timeout) as scope:
+        with anyio.move_on_after(limit) as scope:
             async with anyio.create_task_group() as group:
                 group.start_soon(_attempt, tool, arguments, context, outcomes)
     except Exception as error:  # noqa: BLE001 - the task boundary: a tool that corrupts its task ends only its call
@@ -102,7 +108,7 @@ async def _run_apart(tool: Tool, arguments: Mapping[str, Any], context: ToolCont
     if isinstance(outcome, ToolOutput):
         return outcome
     if scope.cancel_called:
-        return text_output(_timed_out(tool), is_error=True)
+        return text_output(_timed_out(tool, limit), is_error=True)
     return text_output(_failed(tool.spec.name, outcome), is_error=True)
 
 
@@ -120,9 +126,9 @@ async def _attempt(
         outcomes.append(error)
 
 
-def _timed_out(tool: Tool) -> str:
+def _timed_out(tool: Tool, limit: float | None) -> str:
     return (
-        f"{tool.spec.name} was stopped: it had not finished after {tool.timeout:g} seconds, its time limit. "
+        f"{tool.spec.name} was stopped: it had not finished after {limit:g} seconds, its time limit. "
         "Whether it had an effect by then is unknown; check before you repeat it, or ask for less at once"
     )
 

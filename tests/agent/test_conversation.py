@@ -220,3 +220,21 @@ async def test_nothing_is_told_twice(tmp_path: Path) -> None:
     async with talk(tmp_path, ["one", "two"]) as it:
         assert len(of(Notice, await it.say("hello"))) == 1
         assert not of(Notice, await it.say("again"))
+
+
+async def test_the_users_settings_reach_the_request(tmp_path: Path) -> None:
+    from governors.wire.base import Abilities
+
+    @tool
+    async def slow() -> str:
+        """Takes for ever."""
+        await anyio.sleep_forever()
+        return ""
+
+    settings = {"thinking": "high", "limits.margin": 50_000, "tools.timeout": 0.01}
+    abilities = Abilities(thinking="adaptive")
+    async with talk(tmp_path, [Call("slow", {}), "ok"], tools=[slow], settings=settings, abilities=abilities) as it:
+        events = await it.say("hello")
+        assert it.bodies[0]["output_config"] == {"effort": "high"}
+        assert it.records(RequestRecord)[0].budget == 200_000 - 4_096 - 50_000
+        assert "0.01 seconds" in of(ToolFinished, events)[0].text
