@@ -165,6 +165,16 @@ async def test_no_model_is_one_line_that_says_what_to_do(moonwake: Shell) -> Non
     assert "ANTHROPIC_API_KEY" in done.err.splitlines()[-1]
 
 
+async def test_no_key_and_no_embedded_model_is_one_line_that_says_what_to_install_or_set(moonwake: Shell) -> None:
+    without = "import sys; sys.modules['xllamacpp'] = None; from runtime.cli import main; main(['run', 'hi'])"
+    done = await anyio.run_process(
+        [sys.executable, "-c", without], check=False, cwd=moonwake.home, env=moonwake.environ, stdin=None
+    )
+    line = done.stderr.decode().splitlines()[-1]
+    assert done.returncode == 1
+    assert "ANTHROPIC_API_KEY" in line and "pip install 'moonwake[local]'" in line
+
+
 async def test_init_makes_a_workspace_and_never_overwrites(moonwake: Shell) -> None:
     first = await moonwake("init", "here")
     assert first.code == 0

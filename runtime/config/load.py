@@ -21,7 +21,7 @@ from .schema import Config, LayerName, Origin
 CONFIG_NAME = "moonwake.toml"
 
 #: Variables that begin with MOONWAKE_ and are no settings.
-OTHER_VARIABLES = frozenset({"MOONWAKE_CONFIG", "MOONWAKE_WORKSPACE", "MOONWAKE_CACHE"})
+OTHER_VARIABLES = frozenset({"MOONWAKE_CONFIG", "MOONWAKE_WORKSPACE", "MOONWAKE_CACHE", "MOONWAKE_DEBUG"})
 
 _PREFIX = "MOONWAKE_"
 _SHORT = {"exec": ("tools", "exec")}

@@ -73,7 +73,9 @@ class ChosenFile:
 
 
 def models_folder(cache: Path | None = None) -> Path:
-    """Where got weights lie: `models` in `cache`, by default the user's cache folder for moonwake."""
+    """Where got weights lie: `models` in `cache`, by default `MOONWAKE_CACHE` or the user's cache folder."""
+    if cache is None and (named := os.environ.get("MOONWAKE_CACHE")):
+        cache = Path(named).expanduser()
     if cache is None:
         from platformdirs import user_cache_path
 

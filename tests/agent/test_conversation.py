@@ -238,3 +238,23 @@ async def test_the_users_settings_reach_the_request(tmp_path: Path) -> None:
         assert it.bodies[0]["output_config"] == {"effort": "high"}
         assert it.records(RequestRecord)[0].budget == 200_000 - 4_096 - 50_000
         assert "0.01 seconds" in of(ToolFinished, events)[0].text
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "openai_chat"])
+async def test_lone_surrogates_from_user_model_and_tool_end_nothing(tmp_path: Path, wire: str) -> None:
+    """FAULT 47: half of a pair in arguments or text, and every later request is refused."""
+    half = "broken \ud99c half"
+
+    @tool
+    def echo(text: str) -> str:
+        """Say it again."""
+        return text + half
+
+    script = [Reply(half, [Call("echo", '{"text": "\\ud83d alone"}')]), Reply(half), "fine"]
+    async with talk(tmp_path, script, tools=[echo], wire=wire) as it:
+        assert of(TurnFinished, await it.say(half))[0].error is None
+        assert of(TurnFinished, await it.say("again"))[0].text == "fine"
+        it.log.read_bytes().decode("utf-8")
+        assert "broken \ufffd half" in str(it.bodies[-1]["messages"])
+    async with talk(tmp_path, ["still fine"], session=it.agent.session.id) as again:
+        assert of(TurnFinished, await again.say("hello"))[0].text == "still fine"

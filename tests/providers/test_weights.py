@@ -282,3 +282,9 @@ def test_the_choice_is_plain_json(tmp_path: Path) -> None:
     """A user can read and write it."""
     path = use_model(write_gguf(tmp_path / "a.gguf"), data=tmp_path)
     assert json.loads((tmp_path / "local-model.json").read_text()) == {"path": str(path)}
+
+
+def test_the_cache_folder_can_be_named_in_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MOONWAKE_CACHE", str(tmp_path))
+    assert models_folder() == tmp_path / "models"
+    assert models_folder(tmp_path / "other") == tmp_path / "other" / "models"
