@@ -1,0 +1,106 @@
+"""What a person needs to see when a conversation is taken up again: how it ended, what waits. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from governors.messages import UNFINISHED, Text, ToolCall
+
+from ..session.entries import Entry, MessageRecord, OutcomeRecord, RequestRecord, ResultRecord
+from .reducer import Line
+from .sanitize import clean, one_line
+from .wording import plural
+
+_MOST_LINES = 4  # of each text
+_LONGEST_LINE = 300
+
+
+@dataclass(slots=True)
+class _Exchange:
+    asked: list[str] = field(default_factory=list)
+    calls: int = 0
+    answer: str = ""
+    error: str = ""
+
+
+def recap(branch: Sequence[Entry], most: int = 3) -> tuple[Line, ...]:
+    """The last `most` exchanges of `branch`, folded, and a line when the last turn did not come to its end."""
+    exchanges = _exchanges(branch)
+    lines: list[Line] = []
+    if len(exchanges) > most:
+        lines.append(Line("past", f"… {plural(len(exchanges) - most, 'earlier exchange')}"))
+    for exchange in exchanges[-most:]:
+        lines.extend(Line("past", f"› {folded(text)}") for text in exchange.asked)
+        if exchange.calls:
+            lines.append(Line("past", f"  ({plural(exchange.calls, 'tool call')})"))
+        if exchange.answer.strip():
+            lines.append(Line("past", f"  {folded(exchange.answer)}"))
+        if exchange.error:
+            lines.append(Line("past", f"  ✗ {one_line(exchange.error)}"))
+    if interrupted(branch):
+        lines.append(Line("warning", "The last turn was stopped or interrupted. What was finished is kept."))
+    return tuple(lines)
+
+
+def _exchanges(branch: Sequence[Entry]) -> list[_Exchange]:
+    found: list[_Exchange] = []
+    for entry in branch:
+        record = entry.record
+        if isinstance(record, OutcomeRecord) and found:
+            found[-1].error = str(record.problem.get("text", "")) if record.problem else ""
+        if not isinstance(record, MessageRecord):
+            continue
+        text = "\n\n".join(part.text for part in record.content if isinstance(part, Text))
+        if record.role == "user" and not record.steered:
+            found.append(_Exchange([text]))
+        elif found and record.role == "user":
+            found[-1].asked.append(text)
+        elif found:
+            found[-1].calls += sum(isinstance(part, ToolCall) for part in record.content)
+            found[-1].answer = text or found[-1].answer
+    return found
+
+
+def folded(text: str) -> str:
+    """The first lines of `text`, and how many there are more; later lines are indented to stand under the first."""
+    lines = [line for line in clean(text).splitlines() if line.strip()]
+    kept = [line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE] + "…" for line in lines[:_MOST_LINES]]
+    if len(lines) > len(kept):
+        kept.append(f"… {plural(len(lines) - len(kept), 'more line')}")
+    return "\n  ".join(kept)
+
+
+def interrupted(branch: Sequence[Entry]) -> bool:
+    """Whether the last turn of `branch` did not end by itself: stopped, or the program ended in its middle."""
+    for entry in reversed(branch):
+        match entry.record:
+            case OutcomeRecord(problem=problem) if problem is not None:
+                return False  # it ended, with an error that was shown
+            case MessageRecord(role="user") | ResultRecord() | RequestRecord():
+                return True
+            case MessageRecord() as reply:
+                calls = any(isinstance(part, ToolCall) and part.complete for part in reply.content)
+                return calls or reply.stop in UNFINISHED
+            case _:
+                continue
+    return False
+
+
+def spent(entries: Sequence[Entry]) -> float | None:
+    """What the session cost so far in US dollars; None when some of it is unknown."""
+    total = 0.0
+    for entry in entries:
+        if isinstance(entry.record, OutcomeRecord) and entry.record.usage is not None:
+            if entry.record.cost is None:
+                return None
+            total += entry.record.cost
+    return total
+
+
+def used_tokens(branch: Sequence[Entry]) -> int:
+    """Tokens of the newest reply's prompt and output, as its provider counted them; 0 when nobody did."""
+    for entry in reversed(branch):
+        if isinstance(entry.record, MessageRecord) and entry.record.usage is not None:
+            return entry.record.usage.total
+    return 0

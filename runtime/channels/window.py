@@ -1,0 +1,67 @@
+"""What takes up the model's window right now, from the log: the command /tokens. Blocks: call it in a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from governors.errors import ImpossibleBudget
+from governors.tokens import Counter, messages_tokens, scaled, system_tokens, tools_tokens
+
+from ..agent.fit import budget_of, known_fit
+from ..providers.base import ChosenModel
+from ..session.entries import Entry
+from ..session.projection import project
+from .reducer import Line
+
+
+@dataclass(frozen=True, slots=True)
+class WindowUse:
+    """Estimated tokens, as the model counts them at most. `kept_free` is for the reply and the error of counting."""
+
+    window: int
+    system: int
+    tools: int
+    messages: int
+    kept_free: int
+    count: int  # of messages
+
+    @property
+    def free(self) -> int:
+        return max(0, self.window - self.system - self.tools - self.messages - self.kept_free)
+
+
+def window_use(branch: Sequence[Entry], model: ChosenModel, counter: Counter) -> WindowUse:
+    projection = project(branch)
+    fit = known_fit(model, projection.settings)
+    try:
+        budget = budget_of(model, fit)
+        kept_free = budget.max_output + budget.reserve
+    except ImpossibleBudget:
+        kept_free = 0
+    tools = projection.tools if model.info.abilities.tools else ()
+    return WindowUse(
+        window=fit.window,
+        system=scaled(system_tokens(projection.baseline.text, counter), fit.factor),
+        tools=scaled(tools_tokens(tools, counter), fit.factor),
+        messages=scaled(messages_tokens(projection.messages, counter), fit.factor),
+        kept_free=kept_free,
+        count=len(projection.messages),
+    )
+
+
+def window_lines(use: WindowUse, measured: int) -> Line:
+    """`measured` is what the provider counted last (prompt and output), 0 when it did not."""
+    rows = (
+        ("system prompt", use.system, ""),
+        ("tools", use.tools, ""),
+        ("messages", use.messages, f"  ({use.count:,})"),
+        ("kept free", use.kept_free, "  (reply, and the error of counting)"),
+        ("free", use.free, ""),
+    )
+    lines = [f"{name:<14}{count:>10,}  {100 * count / use.window:3.0f} %{note}" for name, count, note in rows]
+    lines.append(f"{'window':<14}{use.window:>10,}")
+    lines.append(
+        "Estimates, rather too many than too few." + (f" The provider counted {measured:,}." if measured else "")
+    )
+    return Line("plain", "\n".join(lines))
