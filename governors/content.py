@@ -1,4 +1,5 @@
-"""Legal content for each kind of message: no empty text, no lone surrogates, arguments that are JSON objects.
+"""Legal content for each kind of message: no empty text, no lone surrogates, arguments that are JSON objects, calls
+that name a tool.
 
 Each function returns the same object when nothing was wrong. The texts that stand for nothing are constants, so
 that what was sent once never changes.
@@ -6,18 +7,29 @@ that what was sent once never changes.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from .messages import AssistantMessage, Image, Text, Thinking, ToolCall, ToolResult, UserMessage, remember
-from .scrub import may_hide_surrogate, scrub
+from .arguments import legal_arguments
+from .messages import (
+    AssistantMessage,
+    Image,
+    SystemPatch,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+    remember,
+)
+from .scrub import scrub
 
 EMPTY_MESSAGE = "(empty message)"
 NO_TEXT = "(no text)"
 NO_OUTPUT = "(no output)"
+UNNAMED_TOOL = "unnamed"
 
-Part = TypeVar("Part", Text, Image, Thinking, ToolCall)
+_Part = TypeVar("_Part", Text, Image, Thinking, ToolCall)
 _Carrier = TypeVar("_Carrier", UserMessage, AssistantMessage, ToolResult)
 
 
@@ -25,30 +37,17 @@ def legal_user(message: UserMessage) -> UserMessage:
     return remember(message, "legal", lambda: _with_content(message, message.content, EMPTY_MESSAGE)) or message
 
 
-def legal_result(message: ToolResult) -> ToolResult:
-    return remember(message, "legal", lambda: _with_content(message, message.content, NO_OUTPUT)) or message
-
-
 def legal_reply(message: AssistantMessage) -> AssistantMessage:
     return remember(message, "legal", lambda: _with_content(message, message.content, NO_TEXT)) or message
 
 
-def legal_arguments(text: str) -> str:
-    """JSON text of an object, whatever the model wrote: `text` itself when it is one.
+def legal_result(message: ToolResult) -> ToolResult:
+    return remember(message, "legal", lambda: _with_content(message, message.content, NO_OUTPUT)) or message
 
-    What cannot be read as an object stays visible to the model under the key `unparsed`.
-    """
-    if not text.strip():
-        return "{}"
-    try:
-        value = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        return json.dumps({"unparsed": scrub(text)}, ensure_ascii=False)
-    if may_hide_surrogate(text):
-        return _without_surrogates(text, value)
-    return scrub(text)
+
+def legal_patch(message: SystemPatch) -> SystemPatch:
+    text = scrub(message.text) if message.text.strip() else EMPTY_MESSAGE
+    return message if text == message.text else remember(message, "legal", lambda: replace(message, text=text))
 
 
 def _with_content(message: _Carrier, content: tuple[Any, ...], placeholder: str) -> _Carrier | None:
@@ -65,16 +64,16 @@ def _is_empty(part: Any) -> bool:
     return isinstance(part, Text) and not part.text.strip()
 
 
-def _legal_part(part: Part) -> Part:
+def _legal_part(part: _Part) -> _Part:
     match part:
         case Text():
             text = scrub(part.text)
             return part if text is part.text else replace(part, text=text)
         case Thinking():
-            text = scrub(part.text)
-            return part if text is part.text else replace(part, text=text)
+            return _legal_thinking(part)
         case ToolCall():
-            name, arguments = scrub(part.name.strip()), legal_arguments(part.arguments)
+            name = scrub(part.name.strip()) or UNNAMED_TOOL
+            arguments = legal_arguments(part.arguments)
             if name == part.name and arguments == part.arguments:
                 return part
             return replace(part, name=name, arguments=arguments)
@@ -82,11 +81,9 @@ def _legal_part(part: Part) -> Part:
             return part
 
 
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _without_surrogates(text: str, value: dict[str, Any]) -> str:
-    dumped = json.dumps(value, ensure_ascii=False)
-    scrubbed = scrub(dumped)
-    return text if scrubbed is dumped else scrubbed
+def _legal_thinking(part: Thinking) -> Thinking:
+    """Reasoning is bound to its signature byte for byte: when either had to be changed, it is signed no longer."""
+    text, signature = scrub(part.text), part.signature
+    if text is part.text and (signature is None or scrub(signature) is signature):
+        return part
+    return replace(part, text=text, signature=None)

@@ -15,7 +15,7 @@ class ImpossibleBudget(GovernorError, ValueError):
     """A window leaves nothing for a request, or a figure makes no sense."""
 
 
-@dataclass
+@dataclass(eq=False)  # an exception is itself; equal fields would also make it unhashable
 class ContextOverflow(GovernorError):
     """What cannot be left out is larger than the budget. All figures are tokens."""
 
@@ -34,7 +34,7 @@ class ContextOverflow(GovernorError):
         )
 
 
-@dataclass
+@dataclass(eq=False)  # an exception is itself; equal fields would also make it unhashable
 class IllegalPayload(GovernorError):
     """A payload breaks rules of its wire protocol, so it was not sent."""
 

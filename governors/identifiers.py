@@ -1,7 +1,9 @@
 """Ids of calls: legal for the provider, and no two alike in a request.
 
 The first use of a legal id keeps it. Any other gets a new one that is a function of the id, of its reply's place in
-the conversation and of its occurrence there, so what was sent once never changes. Results follow their call.
+the conversation, of its occurrence there and of the ids before it, so what was sent once never changes. Results
+follow their call. A message with a new id is made once and kept with the original, so its counts and encoded forms
+are kept too.
 """
 
 from __future__ import annotations
@@ -10,16 +12,20 @@ import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import count
 
-from .messages import AssistantMessage, AssistantPart, Message, Messages, ToolCall, ToolResult
+from .messages import AssistantMessage, AssistantPart, Message, Messages, ToolCall, ToolResult, remember, same_or
 from .pairing import CallPlace, pair
 
 DEFAULT_ID_PATTERN = r"[A-Za-z0-9_-]{1,64}"
 
+_SALTS = 100  # hashes to try before giving up; nine hex digits of them collide once in 10^10
+
 
 def legal_ids(messages: Messages, pattern: str) -> Messages:
-    """`messages` with legal, unrepeated ids; the same object when they were so already."""
+    """`messages` with legal, unrepeated ids; the same object when they were so already.
+
+    Raises `ValueError` when no id of letters, digits, `_` and `-` that is made here matches `pattern`.
+    """
     matcher = re.compile(pattern)
     if _all_legal(messages, matcher):
         return messages
@@ -28,13 +34,13 @@ def legal_ids(messages: Messages, pattern: str) -> Messages:
     changed: list[Message] = []
     for index, message in enumerate(messages):
         if isinstance(message, AssistantMessage) and message.calls:
-            changed.append(_rename_calls(message, index, renamed))
+            identities = tuple(renamed[index, number] for number in range(len(message.calls)))
+            changed.append(_with_call_ids(message, identities))
         elif isinstance(message, ToolResult) and index in answers:
-            identity = renamed[answers[index]]
-            changed.append(message if identity == message.call_id else replace(message, call_id=identity))
+            changed.append(_answering(message, renamed[answers[index]]))
         else:
             changed.append(message)
-    return tuple(changed)
+    return same_or(messages, changed)
 
 
 def _all_legal(messages: Messages, matcher: re.Pattern[str]) -> bool:
@@ -59,14 +65,17 @@ def _renaming(messages: Messages, matcher: re.Pattern[str]) -> dict[CallPlace, s
             continue
         replies += 1
         for number, call in enumerate(message.calls):
-            identity = next(
-                each
-                for each in _candidates(call.id.strip(), replies, number)
-                if each not in taken and matcher.fullmatch(each)
-            )
+            identity = _free_identity(call.id.strip(), (replies, number), taken, matcher)
             taken.add(identity)
             renamed[index, number] = identity
     return renamed
+
+
+def _free_identity(identity: str, place: CallPlace, taken: set[str], matcher: re.Pattern[str]) -> str:
+    for candidate in _candidates(identity, *place):
+        if candidate not in taken and matcher.fullmatch(candidate):
+            return candidate
+    raise ValueError(f"no id for a call can be made that matches the pattern {matcher.pattern!r}")
 
 
 def _candidates(identity: str, reply: int, number: int) -> Iterator[str]:
@@ -74,21 +83,27 @@ def _candidates(identity: str, reply: int, number: int) -> Iterator[str]:
     yield identity
     plain = re.sub(r"[^A-Za-z0-9_-]", "_", identity) or "call"
     yield f"{plain}-{reply}-{number}"
-    for salt in count():
+    for salt in range(_SALTS):
         digest = hashlib.sha256(f"{salt}/{reply}/{number}/{identity}".encode("utf-8", "replace")).hexdigest()
         yield f"call_{digest[:24]}"
         yield digest[:9]
 
 
-def _rename_calls(reply: AssistantMessage, index: int, renamed: dict[CallPlace, str]) -> AssistantMessage:
-    identities = (renamed[index, number] for number in range(len(reply.calls)))
-    parts: list[AssistantPart] = []
-    for part in reply.content:
-        if isinstance(part, ToolCall):
-            identity = next(identities)
-            parts.append(part if part.id == identity else replace(part, id=identity))
-        else:
-            parts.append(part)
-    if all(a is b for a, b in zip(parts, reply.content, strict=True)):
+def _with_call_ids(reply: AssistantMessage, identities: tuple[str, ...]) -> AssistantMessage:
+    if identities == tuple(call.id for call in reply.calls):
         return reply
-    return replace(reply, content=tuple(parts))
+
+    def renamed() -> AssistantMessage:
+        left = iter(identities)
+        parts: tuple[AssistantPart, ...] = tuple(
+            replace(part, id=next(left)) if isinstance(part, ToolCall) else part for part in reply.content
+        )
+        return replace(reply, content=parts)
+
+    return remember(reply, f"ids/{identities!r}", renamed)
+
+
+def _answering(result: ToolResult, identity: str) -> ToolResult:
+    if identity == result.call_id:
+        return result
+    return remember(result, f"id/{identity}", lambda: replace(result, call_id=identity))

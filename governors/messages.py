@@ -8,7 +8,7 @@ the message once (token counts, encoded forms); it takes no part in equality and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -54,13 +54,15 @@ class ToolCall:
     """A call as the model made it. `arguments` is JSON text of an object, kept as written.
 
     `complete` is false for a call whose arguments were cut off in the stream: it must never run, and is
-    never sent back.
+    never sent back. `signature` is what some providers sign a call with (Gemini's thought signature); like
+    reasoning it goes back unchanged to the model that gave it, and to no other.
     """
 
     id: str
     name: str
     arguments: str = "{}"
     complete: bool = True
+    signature: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,3 +176,10 @@ def remember(message: Message, key: str, compute: Callable[[], Computed]) -> Com
         memo[key] = compute()
     value: Computed = memo[key]
     return value
+
+
+def same_or(messages: Messages, changed: Sequence[Message]) -> Messages:
+    """`messages` itself when `changed` holds the very same objects, else `changed` as a tuple."""
+    if len(messages) == len(changed) and all(a is b for a, b in zip(messages, changed, strict=True)):
+        return messages
+    return tuple(changed)

@@ -2,13 +2,14 @@
 
 Ids alone cannot tell: relays restart them at `call_0` in every reply. So pairing goes by occurrence and position:
 
-- A result answers a call of its own turn before one of an older turn.
-- In a stretch between two replies, as many results as there are open calls with that id are taken in order;
-  fewer go to the newest reply that still has such calls open, in call order.
-- Of several results for one call the first wins. A surplus result that repeats one which already answered this
-  id answers nothing; one that says something else may answer an older turn's open call.
-- A result that stands before its call answers it if nothing else does, within one turn, and only for an id that
-  the turn had not used before.
+- A result answers a call of its own turn before one of an older turn, the newest turn first.
+- In a stretch between two replies with calls, as many results as the turn has open calls with that id are taken in
+  order; fewer go to the newest reply that still has such calls open, in call order.
+- The first result of a call wins. One that repeats what has answered the id since the call was made is a double of
+  that answer, and answers nothing.
+- A result that stands before its call answers it if nothing else does, within one turn, and only if it is no double
+  and the turn had not used the id before.
+- Without an id a result answers nothing, unless it is a stand-in: those are made for their call, whatever its id.
 
 Everything is a function of the list; nothing is changed here.
 """
@@ -19,110 +20,103 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from .messages import AssistantMessage, Message, ToolResult, UserMessage
+from .messages import AssistantMessage, Messages, ToolResult, UserMessage, UserPart
 
 #: The place of a call: (index of the reply in the list, index among the reply's calls).
 CallPlace: TypeAlias = tuple[int, int]
 
+_NEVER = -1
 
-@dataclass(slots=True)
-class _Open:
-    place: CallPlace
-    turn: int
+_Output: TypeAlias = tuple[str, tuple[UserPart, ...], bool]
 
 
 @dataclass(slots=True)
 class _State:
+    messages: Messages
     turn: int = 0
-    open: dict[str, list[_Open]] = field(default_factory=dict)
-    used: dict[str, int] = field(default_factory=dict)  # id -> the last turn that called it
-    early: dict[str, list[int]] = field(default_factory=dict)  # results of this turn without a call yet
-    last: dict[str, int] = field(default_factory=dict)  # id -> the newest result that answered it
+    called: set[str] = field(default_factory=set)  # the ids that this turn has used
+    open: dict[str, dict[int, list[CallPlace]]] = field(default_factory=dict)  # id -> turn -> unanswered, in order
+    said: dict[_Output, int] = field(default_factory=dict)  # id and output -> where it answered last
+    early: dict[str, list[int]] = field(default_factory=dict)  # this turn's results that stand before any call
+    stretch: dict[str, list[int]] = field(default_factory=dict)  # results since the last reply with calls
     pairs: dict[int, CallPlace] = field(default_factory=dict)
 
 
-def pair(messages: Sequence[Message]) -> dict[int, CallPlace]:
+def pair(messages: Messages) -> dict[int, CallPlace]:
     """For each result that answers a call: its index in the list -> the place of its call."""
-    state = _State()
-    stretch: dict[str, list[int]] = {}
+    state = _State(messages)
     for index, message in enumerate(messages):
-        match message:
-            case ToolResult():
-                stretch.setdefault(message.call_id.strip(), []).append(index)
-            case AssistantMessage():
-                if message.calls:
-                    _settle(state, stretch, messages)
-                    _settle_early(state)
-                    stretch = {}
-                    _open_calls(state, message, index)
-            case UserMessage():
-                if stretch:
-                    _settle(state, stretch, messages)
-                    stretch = {}
-                _settle_early(state)
-                state.early.clear()
-                state.turn += 1
-    _settle(state, stretch, messages)
-    _settle_early(state)
+        if isinstance(message, ToolResult):
+            key = message.call_id.strip()
+            if key or message.stand_in:
+                state.stretch.setdefault(key, []).append(index)
+        elif isinstance(message, AssistantMessage) and message.calls:
+            _settle(state)
+            _open_calls(state, message, index)
+        elif isinstance(message, UserMessage):
+            _end_turn(state)
+    _end_turn(state)
     return state.pairs
 
 
 def _open_calls(state: _State, reply: AssistantMessage, index: int) -> None:
     for number, call in enumerate(reply.calls):
         key = call.id.strip()
-        state.open.setdefault(key, []).append(_Open((index, number), state.turn))
-        state.used[key] = state.turn
+        state.open.setdefault(key, {}).setdefault(state.turn, []).append((index, number))
+        state.called.add(key)
 
 
-def _settle(state: _State, stretch: dict[str, list[int]], messages: Sequence[Message]) -> None:
-    for key, results in stretch.items():
-        if not key:
-            continue
-        waiting = state.open.get(key, [])
-        current = [each for each in waiting if each.turn == state.turn]
-        chosen = current if len(results) >= len(current) else _newest(current, len(results))
-        for result, call in zip(results, chosen, strict=False):
-            _answer(state, key, result, call)
-        surplus = _news(state, key, results[len(chosen) :], messages)
-        older = [each for each in reversed(waiting) if each.turn != state.turn]
-        for result, call in zip(surplus, older, strict=False):
-            _answer(state, key, result, call)
-        if state.used.get(key) != state.turn:
-            state.early.setdefault(key, []).extend(surplus[len(older) :])
-
-
-def _settle_early(state: _State) -> None:
-    """Let results that came before their call answer what is still open of this turn."""
+def _end_turn(state: _State) -> None:
+    _settle(state)
     for key, results in state.early.items():
-        for call in [each for each in state.open.get(key, []) if each.turn == state.turn]:
+        _answer(state, results, state.open.get(key, {}).get(state.turn, []))
+    state.early.clear()
+    state.called.clear()
+    state.turn += 1
+
+
+def _settle(state: _State) -> None:
+    """Let the results of the stretch that ends here answer open calls."""
+    for key, results in state.stretch.items():
+        by_turn = state.open.get(key, {})
+        for turn in reversed(tuple(by_turn)):
+            waiting = by_turn[turn]
+            made = waiting[-1][0] if waiting else _NEVER
+            news = [result for result in results if _said_at(state, result) < made]
+            answered = _answer(state, news, waiting)
+            results = [result for result in results if result not in answered]
+            if not waiting:
+                del by_turn[turn]
             if not results:
                 break
-            _answer(state, key, results.pop(0), call)
+        if key not in state.called:
+            fresh = [result for result in results if _said_at(state, result) == _NEVER]
+            state.early.setdefault(key, []).extend(fresh)
+    state.stretch.clear()
 
 
-def _answer(state: _State, key: str, result: int, call: _Open) -> None:
-    state.pairs[result] = call.place
-    state.open[key].remove(call)
-    state.last[key] = result
+def _answer(state: _State, results: Sequence[int], waiting: list[CallPlace]) -> frozenset[int]:
+    """Pair results with open calls of one id and turn, take those off `waiting`, and say which results it were."""
+    chosen = waiting[:] if len(results) >= len(waiting) else _newest(waiting, len(results))
+    answering = results[: len(chosen)]
+    for result, place in zip(answering, chosen, strict=True):
+        state.pairs[result] = place
+        state.said[_output(state, result)] = result
+        waiting.remove(place)
+    return frozenset(answering)
 
 
-def _news(state: _State, key: str, results: Sequence[int], messages: Sequence[Message]) -> list[int]:
-    """The results that say something other than the newest answer to this id."""
-    last = state.last.get(key)
-    return [index for index in results if last is None or not _same_output(messages[index], messages[last])]
+def _output(state: _State, index: int) -> _Output:
+    result = state.messages[index]
+    assert isinstance(result, ToolResult)
+    return result.call_id.strip(), result.content, result.is_error
 
 
-def _same_output(one: Message, other: Message) -> bool:
-    assert isinstance(one, ToolResult) and isinstance(other, ToolResult)
-    return one.content == other.content and one.is_error == other.is_error
+def _said_at(state: _State, result: int) -> int:
+    """Where the same output last answered the same id."""
+    return state.said.get(_output(state, result), _NEVER)
 
 
-def _newest(waiting: Sequence[_Open], count: int) -> list[_Open]:
+def _newest(waiting: Sequence[CallPlace], count: int) -> list[CallPlace]:
     """`count` of the open calls: those of the newest replies, each reply's in call order."""
-    by_reply: dict[int, list[_Open]] = {}
-    for each in waiting:
-        by_reply.setdefault(each.place[0], []).append(each)
-    chosen: list[_Open] = []
-    for reply in sorted(by_reply, reverse=True):
-        chosen.extend(by_reply[reply][: count - len(chosen)])
-    return chosen
+    return sorted(waiting, key=lambda place: (-place[0], place[1]))[:count]

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from .budget import Budget
 from .errors import ContextOverflow
-from .messages import Messages, Text, ToolSpec, UserMessage
+from .messages import Message, Messages, Text, ToolSpec, UserMessage
 from .repair import repair
-from .snip import OMITTED_STEPS, Snip, snip, turn_start
+from .snip import Snip, apply_snip, snip, turn_start
 from .tokens import Counter, message_tokens, scaled, system_tokens, tools_tokens
 from .wire.base import Abilities
 
@@ -54,34 +54,32 @@ def govern(
     """Messages that are legal and within budget.
 
     `factor` is the upper bound of what the model's tokenizer finds for one token of `counter`. `turn`, `lead` and
-    `boundaries` are as in `snip` and count in the repaired list; without `turn` it is read off the list. Raises
-    `ContextOverflow` with the numbers when what must stay is over budget.
+    `boundaries` are as in `snip` and count in the repaired list; without `turn` it is read off the list. System
+    patches before a cut leave with it: who keeps the decision folds them into `system`. Raises `ContextOverflow`
+    with the numbers when what must stay is over budget.
     """
-    pattern = (abilities or Abilities()).id_pattern
-    legal = repair(messages, id_pattern=pattern)
+
+    def size(message: Message) -> int:
+        return scaled(message_tokens(message, counter), factor)
+
+    legal = repair(messages, id_pattern=(abilities or Abilities()).id_pattern)
     fixed_system = scaled(system_tokens(system, counter), factor)
     fixed_tools = scaled(tools_tokens(tools, counter), factor)
-    sizes = [scaled(message_tokens(message, counter), factor) for message in legal]
-    room = budget.tokens - fixed_system - fixed_tools
-    opened = turn_start(legal) if turn is None else turn
-    before = fixed_system + fixed_tools + sum(sizes)
-    cut = snip(legal, sizes, room, turn=opened, lead=lead, boundaries=boundaries)
+    fixed = fixed_system + fixed_tools
+    room = budget.tokens - fixed
+    sizes = [size(message) for message in legal]
+    cut = snip(
+        legal,
+        sizes,
+        room,
+        turn=turn_start(legal) if turn is None else turn,
+        lead=lead,
+        boundaries=boundaries,
+        measure=lambda text: size(UserMessage((Text(text),))),
+    )
     kept = legal if cut is None else apply_snip(legal, cut, lead=lead)
-    needed = sum(scaled(message_tokens(message, counter), factor) for message in kept)
+    needed = sum(size(message) for message in kept)
     if needed > room:
         raise ContextOverflow(budget.window, budget.tokens, fixed_system, fixed_tools, needed)
-    report = Report(budget.tokens, fixed_system, fixed_tools, before, fixed_system + fixed_tools + needed)
+    report = Report(budget.tokens, fixed_system, fixed_tools, fixed + sum(sizes), fixed + needed)
     return Governed(kept, () if cut is None else (cut,), report)
-
-
-def apply_snip(messages: Messages, cut: Snip, *, lead: int = 0) -> Messages:
-    """`messages` as they are seen after `cut`."""
-    quote = (UserMessage((Text(cut.quote),)),) if cut.quote else ()
-    kept = messages[cut.start :]
-    if cut.resume is not None:
-        said = [m for m in messages[cut.start : cut.resume] if isinstance(m, UserMessage)]
-        first = next(i for i in range(cut.start, len(messages)) if not isinstance(messages[i], UserMessage))
-        ahead = first - cut.start  # user messages that stood before the first step
-        marker = UserMessage((Text(OMITTED_STEPS),))
-        kept = (*said[:ahead], marker, *said[ahead:], *messages[cut.resume :])
-    return (*messages[:lead], *quote, *kept)

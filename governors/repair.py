@@ -4,9 +4,11 @@ Each repair is `Messages -> Messages`, stateless, with constant texts. Laws:
 - A repair that changes nothing returns the same object; running one on its own output changes nothing.
 - Real data is never thrown away when it can be put in its place; a result that nobody asked for goes.
 - What was sent once stays as it was: an id is rewritten by what precedes it alone.
+- A message that is made here is made once: it is kept with the one it was made from, and so are its counts.
 
-`repair` runs them in the order that works: unfinished replies first (a call that is not sent must not be
-answered), then orphans, order, missing results, and content and ids last.
+`repair` runs them in the order that works: what is double or surplus first, while everything that it doubles is still
+there; then unfinished replies (a call that is not sent must not be answered), order, missing results, and content and
+ids last.
 """
 
 from __future__ import annotations
@@ -14,11 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from .content import legal_reply, legal_result, legal_user
+from .content import legal_patch, legal_reply, legal_result, legal_user
 from .identifiers import DEFAULT_ID_PATTERN, legal_ids
 from .messages import (
     UNFINISHED,
     AssistantMessage,
+    AssistantPart,
     Message,
     Messages,
     SystemPatch,
@@ -26,6 +29,8 @@ from .messages import (
     ToolCall,
     ToolResult,
     UserMessage,
+    remember,
+    same_or,
 )
 from .pairing import CallPlace, pair
 
@@ -51,13 +56,38 @@ def late_result(result: ToolResult, call: str) -> UserMessage:
     return UserMessage((head, *result.content), origin=result.origin)
 
 
+def collapse_calls(messages: Messages) -> Messages:
+    """Every call once: a call that repeats id, name and arguments of an earlier one of its reply goes."""
+    return _map(messages, lambda message: _collapsed(message) if isinstance(message, AssistantMessage) else message)
+
+
 def drop_orphans(messages: Messages) -> Messages:
     """Without the results that answer no call; a second result of a call is one of them."""
     pairs = pair(messages)
-    kept = tuple(
-        message for index, message in enumerate(messages) if not isinstance(message, ToolResult) or index in pairs
+    return same_or(
+        messages,
+        [message for index, message in enumerate(messages) if not isinstance(message, ToolResult) or index in pairs],
     )
-    return messages if len(kept) == len(messages) else kept
+
+
+def drop_unfinished(messages: Messages) -> Messages:
+    """Without replies that ended aborted, errored, refused or deferred, without calls whose arguments were cut off,
+    and without the results of either. Nor is a reply left that was cut off before it said anything.
+
+    A real result of a call that was cut off was produced by something: it stays, as a late result.
+    """
+    if all(_finished(message) is message for message in messages):
+        return messages
+    pairs = pair(messages)
+    kept: list[Message] = []
+    for index, message in enumerate(messages):
+        if index in pairs:
+            reply_index, number = pairs[index]
+            kept.extend(_result_to_send(message, messages[reply_index], number))
+        else:
+            finished = _finished(message)
+            kept.extend([finished] if finished is not None else [])
+    return tuple(kept)
 
 
 def order_results(messages: Messages) -> Messages:
@@ -69,82 +99,51 @@ def order_results(messages: Messages) -> Messages:
         if index in pairs:
             continue
         ordered.append(message)
-        if isinstance(message, AssistantMessage):
-            places = ((index, number) for number in range(len(message.calls)))
-            ordered.extend(by_call[place] for place in places if place in by_call)
-    return _same_or(messages, ordered)
+        ordered.extend(by_call[place] for place in _places(message, index) if place in by_call)
+    return same_or(messages, ordered)
 
 
 def backfill(messages: Messages) -> Messages:
     """With a stand-in for every call that has no result, at its place in call order."""
     by_call: dict[CallPlace, int] = {place: index for index, place in pair(messages).items()}
     filled: list[Message] = []
-    index = 0
-    while index < len(messages):
-        message = messages[index]
-        filled.append(message)
-        index += 1
-        if isinstance(message, AssistantMessage):
-            reply = index - 1
-            for number, call in enumerate(message.calls):
-                place = (reply, number)
-                if place not in by_call:
-                    filled.append(stand_in(call))
-                elif by_call[place] == index:
-                    filled.append(messages[index])
-                    index += 1
-    return _same_or(messages, filled)
-
-
-def drop_unfinished(messages: Messages) -> Messages:
-    """Without replies that ended aborted, errored, refused or deferred, without calls that cannot be sent
-    (no name, arguments cut off, made twice), and without the results of either.
-
-    A real result of a call whose arguments were cut off was produced by something: it stays, as a late result.
-    """
-    if not any(isinstance(message, AssistantMessage) and _is_faulty(message) for message in messages):
-        return messages
-    answers = pair(messages)
-    kept: list[Message] = []
+    next_index = 0
     for index, message in enumerate(messages):
-        if isinstance(message, AssistantMessage):
-            kept.extend(_finished(message))
-        elif isinstance(message, ToolResult) and index in answers:
-            reply_index, number = answers[index]
-            reply = messages[reply_index]
-            assert isinstance(reply, AssistantMessage)
-            if number in _sendable(reply):
-                kept.append(message)
-            elif reply.stop == "length" and not reply.calls[number].complete and not message.stand_in:
-                kept.append(late_result(message, reply.calls[number].id))
-        else:
-            kept.append(message)
-    return tuple(kept)
+        if index < next_index:
+            continue  # a result that was put after its reply already
+        filled.append(message)
+        next_index = index + 1
+        for place in _places(message, index):
+            if place not in by_call:
+                filled.append(_kept_stand_in(message, place[1]))
+            elif by_call[place] == next_index:
+                filled.append(messages[next_index])
+                next_index += 1
+    return same_or(messages, filled)
 
 
 def normalise(messages: Messages, *, id_pattern: str = DEFAULT_ID_PATTERN) -> Messages:
     """Legal content and legal, unrepeated ids (the same for a call and its result).
 
-    `id_pattern` is a regular expression that a whole id must match (it differs by provider).
+    `id_pattern` is a regular expression that a whole id must match (it differs by provider). Raises `ValueError`
+    for a pattern that no id made here matches.
     """
     return legal_ids(_map(messages, _legal_content), id_pattern)
 
 
 def repair(messages: Messages, *, id_pattern: str = DEFAULT_ID_PATTERN) -> Messages:
     """All repairs, in order; the same object when nothing was wrong."""
-    finished = drop_unfinished(messages)
-    paired = backfill(order_results(drop_orphans(finished)))
-    return normalise(paired, id_pattern=id_pattern)
-
-
-def _same_or(messages: Messages, changed: list[Message]) -> Messages:
-    if len(messages) == len(changed) and all(a is b for a, b in zip(messages, changed, strict=True)):
-        return messages
-    return tuple(changed)
+    wanted = drop_unfinished(drop_orphans(collapse_calls(messages)))
+    return normalise(backfill(order_results(wanted)), id_pattern=id_pattern)
 
 
 def _map(messages: Messages, change: Callable[[Message], Message]) -> Messages:
-    return _same_or(messages, [change(message) for message in messages])
+    return same_or(messages, [change(message) for message in messages])
+
+
+def _places(message: Message, index: int) -> list[CallPlace]:
+    calls = message.calls if isinstance(message, AssistantMessage) else ()
+    return [(index, number) for number in range(len(calls))]
 
 
 def _legal_content(message: Message) -> Message:
@@ -156,36 +155,49 @@ def _legal_content(message: Message) -> Message:
         case ToolResult():
             return legal_result(message)
         case SystemPatch():
-            return message
+            return legal_patch(message)
 
 
-def _sendable(reply: AssistantMessage) -> tuple[int, ...]:
-    """The indices of the calls that can be sent back: complete, named, and not made twice."""
-    if reply.stop in UNFINISHED:
-        return ()
+def _collapsed(reply: AssistantMessage) -> AssistantMessage:
+    calls = reply.calls
+    if len(calls) < 2 or len(set(calls)) == len(calls):
+        return reply
     seen: set[ToolCall] = set()
-    numbers = []
-    for number, call in enumerate(reply.calls):
-        if call.complete and call.name.strip() and call not in seen:
-            seen.add(call)
-            numbers.append(number)
-    return tuple(numbers)
+    parts: list[AssistantPart] = []
+    for part in reply.content:
+        if isinstance(part, ToolCall):
+            if part in seen:
+                continue
+            seen.add(part)
+        parts.append(part)
+    return remember(reply, "collapsed", lambda: replace(reply, content=tuple(parts)))
 
 
-def _is_faulty(reply: AssistantMessage) -> bool:
-    return len(_sendable(reply)) != len(reply.calls) or not _finished(reply)
-
-
-def _finished(reply: AssistantMessage) -> tuple[AssistantMessage, ...]:
-    """The reply without the calls that cannot be sent, or nothing when nothing of it can be."""
-    if reply.stop in UNFINISHED:
-        return ()
-    sendable = _sendable(reply)
-    if len(sendable) == len(reply.calls):
-        whole = reply
+def _finished(message: Message) -> Message | None:
+    """What of a message can be sent: itself, a reply without the calls that were cut off, or nothing."""
+    if not isinstance(message, AssistantMessage):
+        return message
+    if message.stop in UNFINISHED:
+        return None
+    if all(call.complete for call in message.calls):
+        whole = message
     else:
-        wanted = {id(reply.calls[number]) for number in sendable}
-        parts = tuple(part for part in reply.content if not isinstance(part, ToolCall) or id(part) in wanted)
-        whole = replace(reply, content=parts)
-    cut_before_text = whole.stop == "length" and not whole.calls and not whole.text.strip()
-    return () if cut_before_text else (whole,)
+        parts = tuple(part for part in message.content if not isinstance(part, ToolCall) or part.complete)
+        whole = remember(message, "finished", lambda: replace(message, content=parts))
+    return None if whole.stop == "length" and not whole.calls and not whole.text.strip() else whole
+
+
+def _result_to_send(result: Message, reply: Message, number: int) -> list[Message]:
+    """`result` itself when its call is sent; the late result that it becomes, or nothing, when it is not."""
+    assert isinstance(result, ToolResult) and isinstance(reply, AssistantMessage)
+    if reply.stop in UNFINISHED:
+        return []
+    call = reply.calls[number]
+    if call.complete:
+        return [result]
+    return [] if result.stand_in else [remember(result, f"late/{call.id}", lambda: late_result(result, call.id))]
+
+
+def _kept_stand_in(reply: Message, number: int) -> ToolResult:
+    assert isinstance(reply, AssistantMessage)
+    return remember(reply, f"stand_in/{number}", lambda: stand_in(reply.calls[number]))

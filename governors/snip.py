@@ -2,21 +2,27 @@
 
 Pure arithmetic over sizes. Laws:
 - The messages since the turn began keep every user message; the user's current message is never cut.
-- A cut stops at a low watermark, so that the next call does not need another.
-- Before the turn's first message whole turns go. When one turn is too long by itself, its oldest complete steps go.
-- A short answer keeps the question it replies to, quoted.
+- A cut stops at a low watermark, so that the next call does not need another (unless what must stay is larger).
+- Before the turn's first message whole turns go. When one turn is too long by itself, its oldest complete steps go;
+  the newest step goes only when nothing else can.
+- A short answer keeps the question it replies to, quoted, as long as there is room.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate
+from math import inf
 
-from .messages import AssistantMessage, Messages, UserMessage
+from .messages import AssistantMessage, Messages, Text, UserMessage
 
 #: What stands where the first of the steps that were left out stood.
 OMITTED_STEPS = "[Earlier steps of this turn are left out here to save space.]"
 LOW_WATERMARK = 0.6
+#: A turn that takes no more than this share of the room by itself is kept whole.
+WHOLE_TURN = 0.8
 _SHORT_ANSWER = 200  # characters; a longer message says by itself what it is about
 _LONGEST_QUOTE = 1_200  # characters, the end of the question
 
@@ -54,41 +60,88 @@ def snip(
     turn: int,
     lead: int = 0,
     boundaries: Collection[int] | None = None,
+    measure: Callable[[str], int] = len,
 ) -> Snip | None:
-    """The cut that brings `messages` (of `sizes` tokens each) under `room` tokens, or None when they fit already.
+    """The cut that brings `messages` (of `sizes` tokens each) under `room` tokens, or None when they fit already or
+    nothing can go.
 
-    `turn` is the index of the message that opened the turn; the first `lead` messages (an older summary) stay in any
-    case. `boundaries` are the indices where a context may begin, by default every user message. The result may still
-    be over when nothing more can go: the caller checks.
+    `turn` is the index of the message that opened the turn; the first `lead` messages (an older summary, of whole
+    steps if any) stay in any case. `boundaries` are the indices where a context may begin, by default every user
+    message. `measure` gives the tokens of a user message with a text, for the quote and the marker that a cut puts
+    in. The result may still be over when nothing more can go: the caller checks.
     """
-    if sum(sizes) <= room:
+    if sum(sizes) <= room or lead >= len(messages):
         return None
-    leading = sum(sizes[:lead])
-    target = int(room * LOW_WATERMARK)
-    candidates = [
+    size = _sizing(messages, sizes, lead, measure)
+    starts = [
         index
         for index in range(lead + 1, turn + 1)
         if isinstance(messages[index], UserMessage) and (boundaries is None or index in boundaries)
     ]
-    for boundary in candidates:
-        if leading + sum(sizes[boundary:]) <= target:
-            return Snip(boundary, None, _question(messages, boundary))
-    if candidates and candidates[-1] == turn and leading + sum(sizes[turn:]) <= room:
-        return Snip(turn, None, _question(messages, turn))
-    return _within_turn(messages, sizes, target - leading, max(turn, lead))
+    low = room * LOW_WATERMARK
+    for start in starts:
+        if size(Snip(start)) <= low and size(cut := Snip(start, None, _question(messages, start))) <= low:
+            return cut
+    cut = next(
+        cut for cut, limit in _last_resorts(messages, room, starts[-1] if starts else lead) if size(cut) <= limit
+    )
+    return cut if cut.start > lead or cut.resume is not None else None
 
 
-def _within_turn(messages: Messages, sizes: Sequence[int], target: int, turn: int) -> Snip | None:
-    """Leave out the oldest steps of the turn; its user messages stay."""
-    steps = [i for i in range(turn, len(messages)) if isinstance(messages[i], AssistantMessage)]
-    if not steps:
-        return Snip(turn, None, _question(messages, turn)) if turn > 0 else None
-    said = sum(sizes[i] for i in range(turn, len(messages)) if isinstance(messages[i], UserMessage))
+def apply_snip(messages: Messages, cut: Snip, *, lead: int = 0) -> Messages:
+    """`messages` as they are seen after `cut`."""
+    quote = (UserMessage((Text(cut.quote),)),) if cut.quote else ()
+    kept = messages[cut.start :]
+    if cut.resume is not None:
+        step = next(i for i in range(cut.start, len(messages)) if isinstance(messages[i], AssistantMessage))
+        before, after = _said(messages[cut.start : step]), _said(messages[step : cut.resume])
+        marker = UserMessage((Text(OMITTED_STEPS),))
+        marked = any(message.content == marker.content for message in (*before, *after))
+        kept = (*before, *(() if marked else (marker,)), *after, *messages[cut.resume :])
+    return (*messages[:lead], *quote, *kept)
+
+
+def _sizing(
+    messages: Messages, sizes: Sequence[int], lead: int, measure: Callable[[str], int]
+) -> Callable[[Snip], int]:
+    """A function that gives the tokens of what stays after a cut without walking the messages again."""
+    leading = sum(sizes[:lead])
+    behind = _sums_from(sizes)
+    said = _sums_from(
+        [size if isinstance(each, UserMessage) else 0 for each, size in zip(messages, sizes, strict=True)]
+    )
+    measured = cache(measure)
+
+    def size(cut: Snip) -> int:
+        added = leading + (measured(cut.quote) if cut.quote else 0)
+        if cut.resume is None:
+            return added + behind[cut.start]
+        return added + measured(OMITTED_STEPS) + said[cut.start] - said[cut.resume] + behind[cut.resume]
+
+    return size
+
+
+def _sums_from(sizes: Sequence[int]) -> list[int]:
+    """For each index the sum of the sizes from there on; 0 for the end."""
+    return list(accumulate(reversed(sizes), initial=0))[::-1]
+
+
+def _last_resorts(messages: Messages, room: int, start: int) -> Iterator[tuple[Snip, float]]:
+    """The cuts at `start` (the last place where a context may begin), each with the most it may leave, from the one
+    that keeps most."""
+    question = _question(messages, start)
+    steps = [i for i in range(start, len(messages)) if isinstance(messages[i], AssistantMessage)]
+    yield Snip(start, None, question), room * WHOLE_TURN
     for resume in steps[1:]:
-        rest = sum(sizes[i] for i in range(resume, len(messages)) if not isinstance(messages[i], UserMessage))
-        if said + rest <= target:
-            return Snip(turn, resume, _question(messages, turn))
-    return Snip(turn, len(messages), _question(messages, turn))
+        yield Snip(start, resume, question), room * LOW_WATERMARK
+    newest = steps[-1] if len(steps) > 1 else None
+    yield Snip(start, newest, question), room
+    yield Snip(start, newest), room
+    yield Snip(start, len(messages) if steps else None), inf
+
+
+def _said(messages: Messages) -> tuple[UserMessage, ...]:
+    return tuple(message for message in messages if isinstance(message, UserMessage))
 
 
 def _question(messages: Messages, index: int) -> str | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
 from math import ceil
@@ -57,8 +57,9 @@ MESSAGE_FRAME = 6  # role, delimiters and separators around one message
 CALL_FRAME = 12  # id, type and braces around one call or result
 TOOL_FRAME = 16  # what a provider writes around one tool schema
 SYSTEM_FRAME = 8
-UNKNOWN_IMAGE = 1_600  # a picture whose size is not known: what the largest unscaled one costs
-_PIECE = 20_000  # characters counted at once: merging slows down on very long words
+LARGEST_IMAGE = 4_784  # what providers scale pictures down to: 2,576 pixels at the longer side, 28 x 28 a token
+_PIECE = 100_000  # characters counted at once: the splitting fails on runs of some 500,000 spaces
+_SLACK = 16  # tokens that a cut inside a word may save, as merging is not optimal
 
 
 class Counter(Protocol):
@@ -90,9 +91,26 @@ class TiktokenCounter:
         if not vocabulary_loaded():
             return ByteCounter().count(text)
         encode = load_vocabulary().encode_ordinary  # special tokens in a text are text
-        if len(text) <= _PIECE:
-            return len(encode(text))
-        return sum(len(encode(text[start : start + _PIECE])) for start in range(0, len(text), _PIECE))
+        return sum(len(encode(piece)) + slack for piece, slack in _pieces(text))
+
+
+def _pieces(text: str) -> Iterator[tuple[str, int]]:
+    """`text` in pieces, each with what must be added to its tokens, so that the sum is never less than the whole's."""
+    start = 0
+    while len(text) - start > _PIECE:
+        end = _after_word(text, start)
+        yield text[start : end or start + _PIECE], 0 if end else _SLACK
+        start = end or start + _PIECE
+    yield text[start:] if start else text, 0
+
+
+def _after_word(text: str, start: int) -> int | None:
+    """The last end of a word in the latter half of a piece, where cutting changes no token; None if there is none."""
+    middle, end = start + _PIECE // 2, start + _PIECE
+    while (end := text.rfind(" ", middle, end)) > 0:
+        if text[end - 1].isalnum():
+            return end
+    return None
 
 
 @lru_cache(maxsize=1)
@@ -135,19 +153,24 @@ def tools_tokens(tools: Sequence[ToolSpec], counter: Counter) -> int:
         TOOL_FRAME
         + counter.count(tool.name)
         + counter.count(tool.description)
-        + counter.count(json.dumps(dict(tool.parameters), separators=(",", ":"), ensure_ascii=False))
+        + counter.count(json.dumps(tool.parameters, default=_plain, separators=(",", ":"), ensure_ascii=False))
         for tool in tools
     )
 
 
+def _plain(value: object) -> object:
+    """A read-only mapping as JSON; whatever else JSON does not know, as the text it would be written as."""
+    return dict(value) if isinstance(value, Mapping) else str(value)
+
+
 def image_tokens(image: Image) -> int:
     """What a picture costs at the dearer of the published formulas: an area of 750 pixels a token, or 170 a tile
-    of 512 pixels and 85 for the whole."""
+    of 512 pixels and 85 for the whole. Never more than `LARGEST_IMAGE`, which is also the cost of an unknown size."""
     if not image.width or not image.height:
-        return UNKNOWN_IMAGE
+        return LARGEST_IMAGE
     by_area = ceil(image.width * image.height / 750)
     by_tiles = 85 + 170 * ceil(image.width / 512) * ceil(image.height / 512)
-    return max(by_area, by_tiles)
+    return min(max(by_area, by_tiles), LARGEST_IMAGE)
 
 
 def _message_tokens(message: Message, counter: Counter) -> int:
