@@ -1,8 +1,9 @@
 """Entries to lines and back. Lines are JSON objects, UTF-8, one an entry; defaults are left out.
 
-Laws: `decode_entry(encode_entry(entry))` is the entry (lone surrogates aside: they become U+FFFD, as no UTF-8 can
-hold them); a line of an unknown type decodes to an `UnknownRecord`; a wrong line raises `BadLine` that says why.
-A batch is all or nothing: each of its lines but the last carries `until`, the id of the last.
+Laws: `decode_entry(encode_entry(entry))` is the entry, but for what JSON in UTF-8 cannot hold (lone surrogates become
+U+FFFD, infinities and NaN null); a line of an unknown type decodes to an `UnknownRecord`; a wrong line raises
+`BadLine` that says why. A batch is all or nothing: its ids follow each other, and each of its lines but the last
+carries `until`, the id of the last.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
-from typing import Any, get_args
+from typing import Any, TypeGuard, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
 from governors.messages import Image, Text, Thinking, ToolCall
-from governors.scrub import scrub
+from governors.scrub import may_hide_surrogate, scrub
 
 from .entries import FORMAT_VERSION, Entry, Header, Record, UnknownRecord
 
@@ -50,6 +51,11 @@ def encode_batch(entries: Sequence[Entry]) -> bytes:
     return b"".join(encode_entry(entry, until=entries[-1].id) for entry in entries)
 
 
+def decode_batch(lines: bytes) -> tuple[Entry, ...]:
+    """The entries of whole lines. Raises `BadLine`."""
+    return tuple(decode_entry(line)[0] for line in lines.split(b"\n") if line)
+
+
 def encode_header(header: Header) -> bytes:
     place = {"type": header.type, "version": header.version, "id": header.id}
     return _line({**place, "agent": header.agent, "created": header.created})
@@ -61,7 +67,9 @@ def decode_header(line: bytes) -> Header:
     if raw.get("type") != "session":
         raise BadLine(f"the first line is not a session header (its type is {raw.get('type')!r})")
     version = raw.get("version")
-    if isinstance(version, int) and version > FORMAT_VERSION:
+    if not _is_id(version):
+        raise BadLine(f"the session's format version is {version!r}, not a positive integer")
+    if version > FORMAT_VERSION:
         raise BadLine(f"the session has format version {version}; this Moonwake reads up to {FORMAT_VERSION}")
     header: Header = _validated(Header, raw)
     return header
@@ -71,10 +79,12 @@ def decode_entry(line: bytes) -> tuple[Entry, int | None]:
     """The entry of a line and, inside a batch, the id of the batch's last entry. Raises `BadLine`."""
     raw = _object(line)
     identity, parent, at, kind, until = (raw.get(key) for key in _PLACE)
-    if not isinstance(identity, int) or isinstance(identity, bool) or identity < 1:
+    if not _is_id(identity):
         raise BadLine(f"its id is {identity!r}, not a positive integer")
-    if parent is not None and (not isinstance(parent, int) or isinstance(parent, bool)):
+    if parent is not None and not _is_id(parent):
         raise BadLine(f"its parent is {parent!r}, not an entry id or null")
+    if until is not None and not (_is_id(until) and until > identity):
+        raise BadLine(f"its batch lasts until {until!r}, which is not the id of a later entry")
     if not isinstance(at, str) or not isinstance(kind, str):
         raise BadLine("it has no time (`at`) or no `type`")
     body = {key: value for key, value in raw.items() if key not in _PLACE}
@@ -83,23 +93,34 @@ def decode_entry(line: bytes) -> tuple[Entry, int | None]:
     else:
         restored = {_RESTORED.get(key, key): value for key, value in body.items()}
         record = _validated(_RECORDS[kind], restored)
-    return Entry(identity, parent, at, record), until if isinstance(until, int) else None
+    return Entry(identity, parent, at, record), until
+
+
+def _is_id(value: Any) -> TypeGuard[int]:
+    return type(value) is int and value >= 1  # a bool is no number here
 
 
 def _line(value: Mapping[str, Any]) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     try:
-        return text.encode() + b"\n"
-    except UnicodeEncodeError:
-        return scrub(text).encode() + b"\n"
+        text = _dumps(value)
+    except ValueError:  # an infinity or NaN
+        text = _dumps(json.loads(json.dumps(value), parse_constant=lambda _: None))
+    return scrub(text).encode() + b"\n"
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _object(line: bytes) -> dict[str, Any]:
     try:
-        raw = json.loads(line.decode())
+        text = line.decode()
+        raw = json.loads(text, parse_constant=lambda _: None)
+        if may_hide_surrogate(text):
+            raw = json.loads(scrub(_dumps(raw)))
     except UnicodeDecodeError as error:
         raise BadLine(f"it is not UTF-8 (byte {error.start})") from None
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of thousands of digits
         raise BadLine(f"it is not JSON ({error})") from None
     if not isinstance(raw, dict):
         raise BadLine(f"it is a JSON {type(raw).__name__}, not an object")
@@ -111,13 +132,9 @@ def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-_FIELDS: dict[type, tuple[Field[Any], ...]] = {}
-
-
+@cache
 def _fields(kind: type[Any]) -> tuple[Field[Any], ...]:
-    if kind not in _FIELDS:
-        _FIELDS[kind] = tuple(each for each in fields(kind) if each.init)
-    return _FIELDS[kind]
+    return tuple(each for each in fields(kind) if each.init)
 
 
 def _validated(kind: type, raw: Mapping[str, Any]) -> Any:
@@ -146,7 +163,8 @@ def _part(raw: Any) -> Any:
 def _plain_fields(value: Any, *, rename: bool = False) -> dict[str, Any]:
     """The fields of a dataclass that differ from their defaults, as JSON-ready values."""
     plain: dict[str, Any] = {}
-    for each in _fields(type(value)):
+    kind: Any = type(value)
+    for each in _fields(kind):
         content = getattr(value, each.name)
         default = each.default if each.default_factory is MISSING else each.default_factory()
         if content == default and type(content) is type(default):
@@ -167,4 +185,4 @@ def _plain(value: Any) -> Any:
     return value
 
 
-__all__ = ["BadLine", "decode_entry", "decode_header", "encode_batch", "encode_entry", "encode_header"]
+__all__ = ["BadLine", "decode_batch", "decode_entry", "decode_header", "encode_batch", "encode_entry", "encode_header"]

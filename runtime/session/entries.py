@@ -107,8 +107,8 @@ class HeadRecord:
 
     `resume` equal to the head's own id keeps no step. `summary` stands for what went out of view (the quoted
     question of a snip is one); `settings`, `open_calls` and `inbox` carry what still holds or is pending, so that
-    resuming needs nothing older than `start`. A result that comes later for a call that was cut is shown at its
-    own place.
+    resuming needs nothing older than `start`. `open_calls` (`Projection.open_calls` gives them) are the calls without
+    a result in their slot: the result of one that is out of view is shown at its own place, if it is `start` or later.
     """
 
     type: ClassVar[str] = "head"
@@ -218,9 +218,13 @@ OFF_BRANCH: tuple[type, ...] = (InboxRecord, LeafRecord, NoteRecord)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A record at its place: `id` rises by order of writing, `parent` makes the tree, `at` is UTC (ISO 8601)."""
+    """A record at its place: `id` rises by order of writing, `parent` makes the tree, `at` is UTC (ISO 8601).
+
+    `memo` holds the messages that were made from the entry once, with what was computed from them.
+    """
 
     id: int
     parent: int | None
     at: str
     record: Record
+    memo: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)

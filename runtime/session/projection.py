@@ -4,7 +4,7 @@ In this order: pair results with calls (by the call that each result names), cut
 render. Laws:
 - Results stand straight after their reply, in call order; one result a call; a result without a call is left out.
 - A call without a result gets the stand-in. Once a request carried it, or a head cut the call, a later real result
-  is shown at its own place, never in the slot.
+  is shown at its own place, never in the slot (`answers.py`).
 - Replies that did not finish are left out with their calls; a constant tag on the next user message says so where
   people saw some of their text.
 - Nothing that depends on later entries changes an earlier message, save a result that no request has missed yet.
@@ -12,13 +12,13 @@ render. Laws:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from governors.messages import (
     UNFINISHED,
-    AssistantMessage,
     Message,
     Messages,
     SystemPatch,
@@ -32,31 +32,30 @@ from governors.messages import (
 from governors.repair import late_result, normalise, stand_in
 from governors.snip import OMITTED_STEPS
 
-from .entries import (
-    CallReference,
-    Entry,
-    HeadRecord,
-    MessageRecord,
-    RequestRecord,
-    ResultRecord,
-    SettingRecord,
-    SystemRecord,
-)
+from .answers import Answers, Range, range_of, reply_of
+from .entries import CallReference, Entry, HeadRecord, MessageRecord, ResultRecord, SettingRecord, SystemRecord
 from .sections import SystemState, patch_text
 
 INTERRUPTED = "[The reply before this message was interrupted; the user saw only a part of it.]"
+
+_Made = TypeVar("_Made", bound=Message)
 
 
 @dataclass(frozen=True, slots=True)
 class Projection:
     """What a branch shows a model. `system` and `tools` are the leading baseline, `state` what holds after all
-    patches; `stand_ins` the calls in view that have no result; `head` the newest head's entry id."""
+    patches; `stand_ins` the calls in view that have no result; `head` the newest head's entry id.
+
+    `open` holds all calls without a result in their slot, also those that earlier heads took out of view, each with
+    the entry of the result that came late, if one did.
+    """
 
     messages: Messages
     baseline: SystemState
     state: SystemState
     settings: Mapping[str, Any]
     stand_ins: tuple[CallReference, ...]
+    open: Mapping[CallReference, int | None]
     head: int | None
     generation: int
 
@@ -64,35 +63,26 @@ class Projection:
     def tools(self) -> tuple[ToolSpec, ...]:
         return self.state.offered
 
-
-@dataclass(slots=True)
-class _Branch:
-    """A branch with what pairing needs, gathered in one pass."""
-
-    entries: Sequence[Entry]
-    head: Entry | None = None
-    results: dict[CallReference, Entry] = field(default_factory=dict)
-    missed: dict[CallReference, int] = field(default_factory=dict)  # call -> entry of the request that lacked it
-    replies: dict[int, MessageRecord] = field(default_factory=dict)
+    def open_calls(self, start: int) -> tuple[CallReference, ...]:
+        """What a head that begins at the entry `start` has to carry: the calls whose result it shows at its own place,
+        and those that may still get one."""
+        return tuple(call for call, late in self.open.items() if late is None or late >= start)
 
 
 def project(branch: Sequence[Entry]) -> Projection:
     """The projection of `branch` (root to leaf)."""
-    gathered = _gather(branch)
-    view = _View(gathered)
-    for entry in gathered.entries[view.first :]:
+    view = _View(Answers(branch))
+    for entry in view.in_range(branch):
         view.show(entry)
-    messages = normalise(tuple(view.finish()))
-    head = gathered.head
-    generation = head.record.generation if head is not None and isinstance(head.record, HeadRecord) else 0
     return Projection(
-        messages=messages,
+        messages=normalise(tuple(view.messages)),
         baseline=view.baseline,
         state=view.state,
-        settings=_settings(branch, head),
+        settings=_settings(branch),
         stand_ins=tuple(view.stand_ins),
-        head=head.id if head is not None else None,
-        generation=generation,
+        open=view.open_calls(),
+        head=view.head_id or None,
+        generation=view.head.generation if view.head is not None else 0,
     )
 
 
@@ -107,28 +97,10 @@ def system_state(branch: Sequence[Entry]) -> SystemState | None:
     return state
 
 
-def _gather(branch: Sequence[Entry]) -> _Branch:
-    gathered = _Branch(branch)
-    for entry in branch:
-        match entry.record:
-            case MessageRecord(role="assistant"):
-                gathered.replies[entry.id] = entry.record
-            case ResultRecord(call=call):
-                gathered.results.setdefault(call, entry)
-            case RequestRecord(stand_ins=stand_ins):
-                for call in stand_ins:
-                    gathered.missed.setdefault(call, entry.id)
-            case HeadRecord():
-                gathered.head = entry
-            case _:
-                pass
-    return gathered
-
-
-def _settings(branch: Sequence[Entry], head: Entry | None) -> dict[str, Any]:
+def _settings(branch: Sequence[Entry]) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for entry in branch:
-        if isinstance(entry.record, HeadRecord) and head is not None and entry.id == head.id:
+        if isinstance(entry.record, HeadRecord):
             settings = dict(entry.record.settings)
         elif isinstance(entry.record, SettingRecord):
             settings[entry.record.name] = entry.record.value
@@ -138,134 +110,133 @@ def _settings(branch: Sequence[Entry], head: Entry | None) -> dict[str, Any]:
 class _View:
     """Renders the entries of the range in order."""
 
-    def __init__(self, branch: _Branch) -> None:
-        self._branch = branch
-        self._out: list[Message] = []
+    def __init__(self, answers: Answers) -> None:
+        self.messages: list[Message] = []
+        self.stand_ins: list[CallReference] = []
+        self.late: list[CallReference] = []  # calls whose result is shown at its own place
+        self.head: HeadRecord | None = None
+        self.head_id = 0
+        self.baseline = SystemState()
+        self._answers = answers
+        self._range = Range(0, 0)
         self._interrupted = False
         self._marked = False
-        self.stand_ins: list[CallReference] = []
-        self.first = 0
-        self.baseline = SystemState()
-        self._head_id = 0
-        self._gap: tuple[int, int] | None = None  # ids strictly between these are out of view, users aside
-        self._head: HeadRecord | None = None
-        head = branch.head
-        if head is not None and isinstance(head.record, HeadRecord):
-            self._begin_at(head, head.record)
+        if answers.head is not None and isinstance(answers.head.record, HeadRecord):
+            self._begin_at(answers.head, answers.head.record)
         self.state = self.baseline
-        self._has_baseline = head is not None
+        self._has_baseline = self.head is not None
 
-    def _begin_at(self, head: Entry, record: HeadRecord) -> None:
-        self._head, self._head_id = record, head.id
+    def _begin_at(self, entry: Entry, record: HeadRecord) -> None:
+        self.head, self.head_id = record, entry.id
         self.baseline = SystemState(dict(record.baseline.sections), record.baseline.tools)
-        places = {entry.id: place for place, entry in enumerate(self._branch.entries)}
-        self.first = places.get(record.start, 0)
-        if record.resume is not None:
-            self._gap = (record.start, record.resume)
+        self._range = range_of(record)
         if record.summary is not None and record.placement == "first":
-            self._out.append(UserMessage((Text(record.summary),), origin=head.id))
+            self._summary(entry, record.summary)
+
+    def in_range(self, branch: Sequence[Entry]) -> Sequence[Entry]:
+        """The entries from the head's `start` on (from the next one when that line was lost)."""
+        return branch[bisect_left(branch, self._range.start, key=lambda entry: entry.id) :]
+
+    def open_calls(self) -> dict[CallReference, int | None]:
+        """The calls without a result in their slot, each with its result if one came late and is in range."""
+        earlier = self.head.open_calls if self.head is not None else ()
+        calls = (*(call for call in earlier if not self._range.shows(call[0])), *self.stand_ins, *self.late)
+        results = {call: self._answers.result_of(call) for call in calls}
+        return {
+            call: None if result is None else result.id
+            for call, result in results.items()
+            if result is None or result.id >= self._range.start
+        }
 
     def show(self, entry: Entry) -> None:
         match entry.record:
-            case MessageRecord(role="user"):
-                self._user(entry.id, entry.record)
-            case MessageRecord():
-                self._reply(entry.id, entry.record)
-            case ResultRecord():
-                self._late(entry.id, entry.record)
-            case SystemRecord():
-                self._system(entry.id, entry.record)
-            case HeadRecord() if entry.id == self._head_id:
-                self._at_head(entry.id, entry.record)
+            case MessageRecord(role="user") as record:
+                self._user(entry, record)
+            case MessageRecord() as record:
+                self._reply(entry, record)
+            case ResultRecord() as record:
+                self._late_result(entry, record)
+            case SystemRecord() as record:
+                self._system(entry, record)
+            case HeadRecord(placement="last", summary=str(summary)) if entry.id == self.head_id:
+                self._summary(entry, summary)
             case _:
                 pass
 
-    def finish(self) -> list[Message]:
-        return self._out
+    def _user(self, entry: Entry, record: MessageRecord) -> None:
+        tagged, self._interrupted = self._interrupted, False
 
-    def _out_of_view(self, identity: int) -> bool:
-        return self._gap is not None and self._gap[0] < identity < self._gap[1]
+        def make() -> UserMessage:
+            said = [part for part in record.content if not isinstance(part, (Thinking, ToolCall))]
+            before = [Text(INTERRUPTED)] if tagged else []
+            after = [Text(record.context)] if record.context else []
+            return UserMessage((*before, *said, *after), origin=entry.id)
 
-    def _user(self, identity: int, record: MessageRecord) -> None:
-        content = tuple(part for part in record.content if not isinstance(part, (Thinking, ToolCall)))
-        if self._interrupted:
-            content = (Text(INTERRUPTED), *content)
-            self._interrupted = False
-        if record.context:
-            content = (*content, Text(record.context))
-        self._out.append(UserMessage(content, origin=identity))
+        self.messages.append(_made(entry, f"user/{tagged}", make))
 
-    def _reply(self, identity: int, record: MessageRecord) -> None:
-        if self._out_of_view(identity):
-            self._mark_gap(identity)
-            return
-        content = tuple(part for part in record.content if not isinstance(part, ToolCall) or part.complete)
-        shown = any(isinstance(part, Text) and part.text.strip() for part in content)
+    def _reply(self, entry: Entry, record: MessageRecord) -> None:
         if record.stop in UNFINISHED:
-            self._interrupted = self._interrupted or shown
+            seen = any(isinstance(part, Text) and part.text.strip() for part in record.content)
+            self._interrupted = self._interrupted or seen
             return
-        calls = [part for part in record.content if isinstance(part, ToolCall)]
-        sent = [number for number, call in enumerate(calls) if call.complete]
-        if record.stop == "length" and not shown and not sent:
+        reply = reply_of(entry)
+        if reply.message is None:
             return
-        stop = record.stop or "stop"
-        parts = tuple(part for part in content if isinstance(part, (Text, Thinking, ToolCall)))
-        self._out.append(AssistantMessage(parts, stop, record.model, record.wire, record.usage, origin=identity))
-        self._out.extend(self._answer((identity, number), calls[number]) for number in sent)
+        if self._range.leaves_out(entry.id):
+            self._mark_gap()
+            return
+        self.messages.append(reply.message)
+        for number in reply.sent:
+            self._answer(entry, number, reply.calls[number])
 
-    def _answer(self, reference: CallReference, call: ToolCall) -> ToolResult:
-        entry = self._branch.results.get(reference)
-        if entry is None or self._came_late(reference, entry.id):
+    def _answer(self, reply: Entry, number: int, call: ToolCall) -> None:
+        reference = (reply.id, number)
+        entry = self._answers.slot(reference)
+        if entry is None:
             self.stand_ins.append(reference)
-            return replace(stand_in(call), origin=reference[0])
-        assert isinstance(entry.record, ResultRecord)
+            self.messages.append(_made(reply, f"stand-in/{number}", lambda: replace(stand_in(call), origin=reply.id)))
+            return
         record = entry.record
-        return ToolResult(call.id, record.tool, record.content, record.is_error, origin=entry.id)
+        assert isinstance(record, ResultRecord)
+        self.messages.append(
+            _made(
+                entry,
+                "result",
+                lambda: ToolResult(call.id, record.tool, record.content, record.is_error, origin=entry.id),
+            )
+        )
 
-    def _came_late(self, reference: CallReference, result: int) -> bool:
-        missed = self._branch.missed.get(reference)
-        return missed is not None and missed < result
-
-    def _late(self, identity: int, record: ResultRecord) -> None:
-        reference = record.call
-        if self._branch.results[reference].id != identity or self._out_of_view(identity):
+    def _late_result(self, entry: Entry, record: ResultRecord) -> None:
+        if not self._answers.is_shown_late(entry, record.call):
             return
-        reply = self._branch.replies.get(reference[0])
-        cut = self._was_cut(reference, identity)
-        if reply is None and not cut:
+        if self._range.leaves_out(entry.id):
+            self._mark_gap()
             return
-        unsent = reply is not None and reply.stop not in UNFINISHED and not _is_complete(reply, reference[1])
-        if cut or unsent or self._came_late(reference, identity):
-            result = ToolResult("", record.tool, record.content, record.is_error, origin=identity)
-            self._out.append(late_result(result, str(reference[0])))
+        self.late.append(record.call)
+        result = ToolResult("", record.tool, record.content, record.is_error, origin=entry.id)
+        self.messages.append(_made(entry, "late", lambda: late_result(result, str(record.call[0]))))
 
-    def _was_cut(self, reference: CallReference, result: int) -> bool:
-        """Whether the head took the call out of view before its result came."""
-        if self._head is None or result < self._head_id:
-            return False
-        before = reference[0] < self._head.start or self._out_of_view(reference[0])
-        reply = self._branch.replies.get(reference[0])
-        return before and (reference in self._head.open_calls or (reply is not None and reply.stop not in UNFINISHED))
-
-    def _system(self, identity: int, record: SystemRecord) -> None:
+    def _system(self, entry: Entry, record: SystemRecord) -> None:
         if not self._has_baseline:
             self.baseline = self.state = self.baseline.patched(record)
             self._has_baseline = True
-        elif self._head is None or identity > self._head_id:
+        elif entry.id > self.head_id:
             self.state = self.state.patched(record)
-            self._out.append(SystemPatch(patch_text(record), origin=identity))
+            self.messages.append(_made(entry, "patch", lambda: SystemPatch(patch_text(record), origin=entry.id)))
 
-    def _mark_gap(self, identity: int) -> None:
+    def _summary(self, head: Entry, summary: str) -> None:
+        self.messages.append(_made(head, "summary", lambda: UserMessage((Text(summary),), origin=head.id)))
+
+    def _mark_gap(self) -> None:
         """Where the first of the steps that went out of view stood, one constant line says so."""
-        if self._head is not None and self._head.summary is None and not self._marked:
-            self._out.append(UserMessage((Text(OMITTED_STEPS),), origin=self._head_id))
+        if self.head is not None and self.head.summary is None and not self._marked:
+            self.messages.append(UserMessage((Text(OMITTED_STEPS),), origin=self.head_id))
             self._marked = True
 
-    def _at_head(self, identity: int, record: HeadRecord) -> None:
-        if record.summary is not None and record.placement == "last":
-            self._out.append(UserMessage((Text(record.summary),), origin=identity))
 
-
-def _is_complete(reply: MessageRecord, number: int) -> bool:
-    calls = [part for part in reply.content if isinstance(part, ToolCall)]
-    return number < len(calls) and calls[number].complete
+def _made(entry: Entry, key: str, make: Callable[[], _Made]) -> _Made:
+    """The message that `make` gives, made once for this entry and `key`, so that what is counted stays with it."""
+    if key not in entry.memo:
+        entry.memo[key] = make()
+    made: _Made = entry.memo[key]
+    return made

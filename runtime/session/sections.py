@@ -6,7 +6,7 @@ changed and gives no orders.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from governors.messages import ToolSpec
@@ -16,7 +16,7 @@ from .entries import SystemRecord
 
 @dataclass(frozen=True, slots=True)
 class SystemState:
-    """Named sections in order, the tools that are on, and those that were removed since the baseline.
+    """Named sections in order, and the tools that are on.
 
     `offered` is the array that requests carry: it only grows until the next head, so that removing a tool does
     not move the prefix (a patch tells the model instead).
@@ -24,12 +24,11 @@ class SystemState:
 
     sections: Mapping[str, str] = field(default_factory=dict)
     tools: tuple[ToolSpec, ...] = ()
-    removed: tuple[ToolSpec, ...] = ()
     offered: tuple[ToolSpec, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.offered and self.tools:
-            object.__setattr__(self, "offered", tuple(sorted(self.tools, key=lambda tool: tool.name)))
+            object.__setattr__(self, "offered", _sorted(self.tools))
 
     @property
     def text(self) -> str:
@@ -37,22 +36,23 @@ class SystemState:
         return "\n\n".join(text for text in self.sections.values() if text)
 
     def patched(self, record: SystemRecord) -> SystemState:
+        """The state after `record`. What changes keeps its place in the text and in `offered`, new things come last."""
         sections = dict(self.sections)
         for name, text in record.sections.items():
             if text is None:
                 sections.pop(name, None)
             else:
                 sections[name] = text
-        added = {tool.name for tool in record.tools_added}
-        gone = set(record.tools_removed) | added
-        tools = (*(tool for tool in self.tools if tool.name not in gone), *record.tools_added)
-        removed = tuple(tool for tool in (*self.removed, *self.tools) if tool.name in record.tools_removed)
-        if not self.offered:
-            return SystemState(sections, tools, removed)
-        known = {tool.name: tool for tool in record.tools_added}
-        offered = tuple(known.pop(tool.name, tool) for tool in self.offered)
-        appended = tuple(sorted(known.values(), key=lambda tool: tool.name))
-        return SystemState(sections, tools, removed, (*offered, *appended))
+        added = {tool.name: tool for tool in record.tools_added}
+        kept = (tool for tool in self.tools if tool.name not in record.tools_removed and tool.name not in added)
+        offered = tuple(added.get(tool.name, tool) for tool in self.offered)
+        known = {tool.name for tool in self.offered}
+        new = _sorted(tool for tool in added.values() if tool.name not in known)
+        return SystemState(sections, (*kept, *added.values()), (*offered, *new))
+
+
+def _sorted(tools: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
+    return tuple(sorted(tools, key=lambda tool: tool.name))
 
 
 def patch_text(record: SystemRecord) -> str:

@@ -1,23 +1,52 @@
 """A session: its log file and its tree, appended to from the event loop.
 
 Laws: what `append` returns is on disk; appends of one session are in the order of their calls; an append that was
-begun is finished even when its task is cancelled, so the tree never differs from the file.
+begun is finished even when its task is cancelled, so the tree never differs from the file (also when a host cancels
+the task in asyncio's own way, which no shield keeps out).
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 
 from ..errors import SessionError
-from .entries import OFF_BRANCH, Entry, Header, HeadRecord, Record, ResultRecord
+from .entries import Entry, Header, Record
 from .log import LogFile, create_log, open_log
+from .placing import place
 from .reading import Finding
 from .tree import Tree
+
+
+class _Write:
+    """One append in a worker thread, and what came of it even if nobody waited for the thread."""
+
+    def __init__(self, log: LogFile, entries: Sequence[Entry]) -> None:
+        self._log = log
+        self._entries = entries
+        self._claim = threading.Lock()  # whoever takes it decides whether the append happens
+        self._ended = threading.Event()
+        self._written: tuple[Entry, ...] = ()
+
+    def run(self) -> None:
+        if self._claim.acquire(blocking=False):
+            try:
+                self._written = self._log.append(self._entries)
+            finally:
+                self._ended.set()
+
+    def settle(self) -> tuple[Entry, ...]:
+        """What is in the file now: all of the entries or none. Prevents an append that has not begun.
+
+        Waits, blocking, for one that has; after `run` has returned there is nothing to wait for.
+        """
+        if not self._claim.acquire(blocking=False):
+            self._ended.wait()
+        return self._written
 
 
 class Session:
@@ -27,6 +56,7 @@ class Session:
         self, header: Header, log: LogFile, tree: Tree, now: Callable[[], str], findings: tuple[Finding, ...] = ()
     ) -> None:
         self.header = header
+        self.path = log.path
         self.tree = tree
         self.findings = findings
         self._log: LogFile | None = log
@@ -41,21 +71,27 @@ class Session:
     def agent(self) -> str:
         return self.header.agent
 
-    @property
-    def path(self) -> Path:
-        return self._open_log().path
-
     def branch(self) -> Sequence[Entry]:
         return self.tree.branch()
 
     async def append(self, *records: Record) -> tuple[Entry, ...]:
-        """Record `records` as one batch on the current leaf. Raises `SessionError` when the disk refuses."""
+        """Record `records` as one batch on the current leaf; the entries come back as the file holds them.
+
+        Raises `SessionError` when the disk refuses or the session is closed.
+        """
         async with self._lock:
-            entries = self._place(records)
-            with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(self._open_log().append, entries)
-            for entry in entries:
-                self.tree.add(entry)
+            if self._log is None:
+                raise SessionError(f"the session {self.id} is closed")
+            if not records:
+                return ()
+            write = _Write(self._log, place(self.tree, records, self._now()))
+            try:
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(write.run)
+            finally:
+                entries = write.settle()
+                for entry in entries:
+                    self.tree.add(entry)
         return entries
 
     async def close(self) -> None:
@@ -65,28 +101,6 @@ class Session:
                 log, self._log = self._log, None
                 if log is not None:
                     await anyio.to_thread.run_sync(log.close)
-
-    def _open_log(self) -> LogFile:
-        if self._log is None:
-            raise SessionError(f"the session {self.header.id} is closed")
-        return self._log
-
-    def _place(self, records: Sequence[Record]) -> tuple[Entry, ...]:
-        """Give each record its id, time and parent: each hangs on the one before it in the batch."""
-        at = self._now()
-        parent = self.tree.leaf
-        entries = []
-        for number, record in enumerate(records):
-            identity = self.tree.next_id + number
-            if isinstance(record, HeadRecord) and record.resume == 0:
-                record = replace(record, resume=identity)  # 0: the head itself, whose id is known only here
-            where = parent
-            if isinstance(record, ResultRecord):
-                where = self.tree.parent_for_result(record.call) if parent == self.tree.leaf else parent
-            entries.append(Entry(identity, where, at, record))
-            if not isinstance(record, OFF_BRANCH) and where == parent:
-                parent = identity
-        return tuple(entries)
 
 
 async def create_session(path: Path, header: Header, now: Callable[[], str]) -> Session:

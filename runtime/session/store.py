@@ -62,10 +62,10 @@ class SessionStore:
         return self.path(agent, session).is_file()
 
     def list(self, agent: str) -> list[SessionInfo]:
-        """The sessions of `agent`, newest first. A file that is no session is left out."""
+        """The sessions of `agent`, newest first. What is no session, or a copy under another name, is left out."""
         folder = self.folder / file_name(agent)
         found = [info for path in folder.glob("*.jsonl") if (info := _info(path)) is not None]
-        return sorted(found, key=lambda info: info.changed, reverse=True)
+        return sorted(found, key=lambda info: (info.changed, info.id), reverse=True)
 
 
 def file_name(name: str) -> str:
@@ -75,14 +75,21 @@ def file_name(name: str) -> str:
         for each in name
     )
     if not encoded or len(encoded) > _LONGEST_NAME:
-        raise SessionError(f"a name must have 1 to {_LONGEST_NAME} characters; this one has {len(name)}: {name[:60]!r}")
+        raise SessionError(
+            f"a name must take 1 to {_LONGEST_NAME} bytes as a file name (each letter outside a-z takes 3 or more); "
+            f"this one takes {len(encoded)}: {name[:60]!r}"
+        )
     return encoded
 
 
 def _info(path: Path) -> SessionInfo | None:
     try:
+        if not path.is_file():  # opening a pipe would wait for ever
+            return None
         with path.open("rb") as file:
             header = decode_header(file.readline(65_536))
+        if file_name(header.id) != path.stem:
+            return None
         return SessionInfo(header.id, header.agent, header.created, path, path.stat().st_mtime)
-    except (OSError, BadLine):
+    except (OSError, BadLine, SessionError):
         return None

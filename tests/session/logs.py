@@ -1,0 +1,135 @@
+"""A log that grows in memory, and its projection as short lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from governors.messages import (
+    AssistantMessage,
+    Message,
+    StopReason,
+    SystemPatch,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from runtime.session.entries import (
+    Baseline,
+    Entry,
+    HeadRecord,
+    IntentRecord,
+    MessageRecord,
+    Record,
+    RequestRecord,
+    ResultRecord,
+    SystemRecord,
+)
+from runtime.session.placing import place
+from runtime.session.projection import Projection, project
+from runtime.session.tree import Tree
+
+from .records import AT
+
+
+class Log:
+    """Appends records as a session does; every method gives the id of the entry it made."""
+
+    def __init__(self) -> None:
+        self.tree = Tree()
+
+    def add(self, record: Record) -> int:
+        (entry,) = place(self.tree, (record,), AT)
+        self.tree.add(entry)
+        return entry.id
+
+    def user(self, text: str = "hi", **fields: Any) -> int:
+        return self.add(MessageRecord(role="user", content=(Text(text),), **fields))
+
+    def reply(self, *parts: str | Thinking | ToolCall, stop: StopReason | None = None) -> int:
+        content = tuple(Text(part) if isinstance(part, str) else part for part in parts)
+        called = any(isinstance(part, ToolCall) for part in content)
+        return self.add(
+            MessageRecord(role="assistant", content=content, stop=stop or ("tool_use" if called else "stop"))
+        )
+
+    def calls(self, *tools: str, text: str = "") -> int:
+        """A reply that calls `tools`; ids start at call_0 in every reply, as many relays have it."""
+        parts = (text,) if text else ()
+        return self.reply(*parts, *(call(tool, number) for number, tool in enumerate(tools)))
+
+    def intent(self, reply: int, number: int = 0) -> int:
+        return self.add(IntentRecord(call=(reply, number), tool="x"))
+
+    def result(self, reply: int, number: int = 0, text: str = "done", tool: str = "x") -> int:
+        return self.add(ResultRecord(call=(reply, number), tool=tool, content=(Text(text),)))
+
+    def request(self) -> int:
+        """A request with what the projection shows now."""
+        stand_ins = self.projection.stand_ins
+        return self.add(
+            RequestRecord(
+                purpose="turn",
+                provider="p",
+                model="m",
+                wire="anthropic",
+                prefix="",
+                forecast=0,
+                budget=0,
+                blocks=0,
+                stand_ins=stand_ins,
+            )
+        )
+
+    def system(self, sections: dict[str, str | None], **fields: Any) -> int:
+        return self.add(SystemRecord(sections=sections, **fields))
+
+    def head(self, start: int, resume: int | None = None, summary: str | None = None, **fields: Any) -> int:
+        """A head as the runtime makes it: it carries the state, the settings and the open calls."""
+        projection = self.projection
+        return self.add(
+            HeadRecord(
+                start=start,
+                resume=resume,
+                summary=summary,
+                baseline=Baseline(sections=dict(projection.state.sections), tools=projection.state.tools),
+                cause="test",
+                generation=projection.generation + 1,
+                settings=dict(projection.settings),
+                open_calls=projection.open_calls(start),
+                **fields,
+            )
+        )
+
+    @property
+    def branch(self) -> Sequence[Entry]:
+        return self.tree.branch()
+
+    @property
+    def projection(self) -> Projection:
+        return project(self.branch)
+
+    @property
+    def shown(self) -> list[str]:
+        return [line(message) for message in self.projection.messages]
+
+
+def call(tool: str = "x", number: int = 0, arguments: str = "{}", complete: bool = True) -> ToolCall:
+    return ToolCall(f"call_{number}", tool, arguments, complete)
+
+
+def line(message: Message) -> str:
+    """A message as a line: who, and what it says."""
+    match message:
+        case UserMessage():
+            return "user: " + " | ".join(part.text for part in message.content if isinstance(part, Text))
+        case AssistantMessage():
+            return " ".join(["reply:", message.text, *(f"[{each.name}]" for each in message.calls)]).replace("  ", " ")
+        case ToolResult(stand_in=True):
+            return f"stand-in: {message.tool}"
+        case ToolResult():
+            return f"result: {message.text}"
+        case SystemPatch():
+            return "patch: " + message.text.splitlines()[-1]
