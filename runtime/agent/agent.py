@@ -125,7 +125,8 @@ class Agent:
     ) -> None:
         """Record what was said and put `stream` among those who follow it; what `send` does at its first event."""
         content = (Text(message),) if isinstance(message, str) else tuple(message)
-        context = self.equipment.context(sender)
+        tiny = self.model.info.profile == "tiny"  # it would talk about the clock and nothing else
+        context = None if tiny else self.equipment.context(sender)
         async with self._gate:
             if self.state in (State.IDLE, State.FAILED):
                 self._listeners.add(stream)

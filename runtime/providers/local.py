@@ -35,10 +35,9 @@ _CLOSED = "the local model was closed: open the runtime again"
 _ONE_CALL_EACH = {"Connection": "close"}
 
 _DYING = 0.3  # seconds that a process whose connection broke gets to be found dead
-_SMOLLM2_SAMPLING = {
-    "temp": 0.2,
-    "top_p": 0.9,
-}  # what its authors advise; llama.cpp's 0.8 makes so small a model ramble
+#: Temperature and top_p as its authors advise (llama.cpp's 0.8 makes so small a model ramble); the rest keeps it from
+#: saying one sentence for ever, and was chosen by reading its answers.
+_SMOLLM2_SAMPLING = {"temp": 0.2, "top_p": 0.9, "penalty_repeat": 1.03, "dry_multiplier": 0.8, "dry_allowed_length": 5}
 
 
 def is_installed() -> bool:
