@@ -54,6 +54,9 @@ class Splitter:
         return Block(self.lines + self.tail, self.carried, self.joined)
 
 
+NOTHING_WRITTEN = Splitter()
+
+
 def feed(splitter: Splitter, text: str) -> tuple[Splitter, tuple[Block, ...]]:
     """Take in more text; the blocks that it finished."""
     pieces = (splitter.tail + text).split("\n")

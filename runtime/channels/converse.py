@@ -12,7 +12,7 @@ from pathlib import Path
 
 import anyio
 import anyio.to_thread
-from anyio.abc import ObjectReceiveStream, TaskGroup
+from anyio.abc import TaskGroup
 
 from ..agent.agent import Agent
 from ..events import Event
@@ -22,6 +22,7 @@ from .commands import hints, parse_command
 from .keys import Actions
 from .live import activity, most_live_lines, settled
 from .opening import opening_lines, short_id
+from .pending import Pending
 from .recap import spent, used_tokens
 from .reducer import ChatState, Line, Shown, advance
 from .render import Renderer, continuation, gap
@@ -142,16 +143,16 @@ async def converse(
     """Talk on `devices` until the person leaves; returns the exit code."""
     stage = Stage(runtime, agent, renderer or Renderer())
     talk = stage.talk
-    put, typed = anyio.create_memory_object_stream[str](1_000)
+    typed: Pending[str] = Pending()
     async with anyio.create_task_group() as group:
         history = await anyio.to_thread.run_sync(input_history, runtime.workspace.input_history)
         views = Views(stage.live, stage.status, stage.hints, stage.renderer.mark("user"))
-        stage.screen = Screen(devices, views, _actions(stage, group, put.send_nowait), history)
+        stage.screen = Screen(devices, views, _actions(stage, group, typed.put), history)
         stage.show(*opening_lines(agent, runtime.workspace.root, runtime.notes, _home()))
         for task in (talk.follow, partial(_paint, stage), partial(_tick, stage)):
             group.start_soon(task)
         if first is not None and first.strip():
-            put.send_nowait(first)
+            typed.put(first)
         group.start_soon(_listen, stage, typed)
         await stage.screen.run()
         await _end(stage)
@@ -187,9 +188,10 @@ def _actions(stage: Stage, group: TaskGroup, submit: Callable[[str], None]) -> A
     )
 
 
-async def _listen(stage: Stage, typed: ObjectReceiveStream[str]) -> None:
+async def _listen(stage: Stage, typed: Pending[str]) -> None:
     """What was typed, in order: commands are carried out, all else goes to the agent."""
-    async for text in typed:
+    while True:
+        text = await typed.take()
         stage.warned_at = None
         command = parse_command(text)
         if command is not None:
@@ -224,4 +226,5 @@ async def _end(stage: Stage) -> None:
     await stage.talk.close()
     session = stage.talk.agent.session
     if session.branch():
-        stage.show(Line("info", f"Session {clean(session.id)} is kept. Go on with it: moonwake chat --continue"))
+        who = "" if session.agent == "assistant" else f"--agent {session.agent} "
+        stage.show(Line("info", clean(f"To go on: moonwake chat {who}--session {session.id}")))

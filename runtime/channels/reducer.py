@@ -31,7 +31,7 @@ from ..events import (
     TurnFinished,
     TurnStarted,
 )
-from .blocks import Block, Splitter, feed, finish
+from .blocks import NOTHING_WRITTEN, Block, Splitter, feed, finish
 from .sanitize import clean, one_line, ready
 from .wording import call_title, first_line, plural, result_size, seconds, tokens
 
@@ -49,7 +49,6 @@ LineKind = Literal[
     "thinking",
     "queued",
 ]
-NOTHING_WRITTEN = Splitter()
 _MOST_THOUGHT = 4_000  # characters of reasoning that are kept to show its end
 
 

@@ -12,7 +12,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -141,7 +141,8 @@ class Screen:
         above = LinesAbove(self.emit, asyncio.get_running_loop().call_soon_threadsafe)
         with redirect_stdout(above), redirect_stderr(above):
             # The conversation handles what goes wrong itself: prompt_toolkit would print a traceback.
-            await self._application.run_async(set_exception_handler=False)
+            with suppress(EOFError):  # the terminal was closed
+                await self._application.run_async(set_exception_handler=False)
         self.emit(above.rest())
 
     def _end_update(self, application: Application[None]) -> None:

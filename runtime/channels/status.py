@@ -24,6 +24,7 @@ def status_line(state: ChatState, width: int, *, free: bool, now: float) -> str:
         (short, per_cent, cost, brief),
         (short, per_cent, brief),
         (per_cent, brief),
+        (brief,),
     ):
         line = " · ".join(part for part in parts if part)
         if len(line) <= width:

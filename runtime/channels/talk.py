@@ -6,7 +6,6 @@ many messages wait for it; a mistake of a person or a provider becomes a line, n
 
 from __future__ import annotations
 
-import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,6 +26,7 @@ from ..events import Event, MessageRecorded, TurnFinished, TurnStarted
 from ..session.entries import MessageRecord
 from .base import Host
 from .commands import COMMANDS, KEYS, Command, unknown_command
+from .pending import Pending
 from .recap import used_tokens
 from .reducer import Line, Shown
 from .sanitize import clean
@@ -66,9 +66,9 @@ class Talk:
         self.over = False
         self._audience = audience
         self._seen = _Seen()
-        self._put, self._streams = anyio.create_memory_object_stream[tuple[Event | None, Stream]](math.inf)
+        self._streams: Pending[tuple[Event | None, Stream]] = Pending()
         self._unfollowed = 0  # streams that are not shown to their end
-        self._followed = anyio.Condition()
+        self._followed = anyio.Event()
 
     @property
     def working(self) -> bool:
@@ -92,24 +92,21 @@ class Talk:
 
     async def follow(self) -> None:
         """Hand what happens to the audience until cancelled."""
-        async with self._streams:
-            async for first, stream in self._streams:
-                try:
-                    await self._follow(first, stream)
-                finally:
-                    self._unfollowed -= 1
-                async with self._followed:
-                    self._followed.notify_all()
+        while True:
+            first, stream = await self._streams.take()
+            await self._follow(first, stream)
+            self._unfollowed -= 1
+            self._followed.set()
+            self._followed = anyio.Event()
 
     async def settle(self) -> None:
         """Wait until all that happened was shown."""
-        async with self._followed:
-            while self._unfollowed:
-                await self._followed.wait()
+        while self._unfollowed:
+            await self._followed.wait()
 
     def _hand_on(self, first: Event | None, stream: Stream) -> None:
         self._unfollowed += 1
-        self._put.send_nowait((first, stream))
+        self._streams.put((first, stream))
 
     async def _follow(self, first: Event | None, stream: Stream) -> None:
         """The events of one message's stream, as far as no earlier stream brought them.
