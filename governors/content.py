@@ -72,18 +72,28 @@ def _legal_part(part: _Part) -> _Part:
         case Thinking():
             return _legal_thinking(part)
         case ToolCall():
-            name = scrub(part.name.strip()) or UNNAMED_TOOL
-            arguments = legal_arguments(part.arguments)
-            if name == part.name and arguments == part.arguments:
-                return part
-            return replace(part, name=name, arguments=arguments)
+            return _legal_call(part)
         case Image():
             return part
 
 
+def _legal_call(call: ToolCall) -> ToolCall:
+    legal = replace(
+        call,
+        name=scrub(call.name.strip()) or UNNAMED_TOOL,
+        arguments=legal_arguments(call.arguments),
+        signature=call.signature if _is_clean(call.signature) else None,
+    )
+    return call if legal == call else legal
+
+
+def _is_clean(signature: str | None) -> bool:
+    return signature is None or scrub(signature) is signature
+
+
 def _legal_thinking(part: Thinking) -> Thinking:
     """Reasoning is bound to its signature byte for byte: when either had to be changed, it is signed no longer."""
-    text, signature = scrub(part.text), part.signature
-    if text is part.text and (signature is None or scrub(signature) is signature):
+    text = scrub(part.text)
+    if text is part.text and _is_clean(part.signature):
         return part
     return replace(part, text=text, signature=None)

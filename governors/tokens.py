@@ -196,6 +196,12 @@ def _part(part: Text | Image | Thinking | ToolCall, counter: Counter) -> int:
         case Image():
             return image_tokens(part)
         case Thinking():
-            return counter.count(part.text) + len(part.signature or "") // 3 + 4
+            return counter.count(part.text) + _signature_tokens(part.signature) + 4
         case ToolCall():
-            return CALL_FRAME + counter.count(part.name) + counter.count(part.arguments)
+            own = counter.count(part.name) + counter.count(part.arguments)
+            return CALL_FRAME + own + _signature_tokens(part.signature)
+
+
+def _signature_tokens(signature: str | None) -> int:
+    """A signature holds reasoning, encrypted and in base64: more than five characters for each token of it."""
+    return ceil(len(signature or "") / 3)

@@ -85,6 +85,7 @@ tool_calls = st.builds(
     st.sampled_from(["read_file", "read_file", "exec", "", " ", "na\ud800me"]),
     st.sampled_from(ARGUMENTS),
     st.sampled_from([True, True, True, False]),
+    st.sampled_from([None, None, "signed", "si\ud800gned"]),
 )
 replies = st.builds(
     AssistantMessage,

@@ -134,3 +134,11 @@ def test_a_call_keeps_its_arguments_object_when_only_its_name_is_mended() -> Non
     """What was fine about a call stays."""
     made = legal_reply(reply(ToolCall("a", " exec ", '{"a":1}')))
     assert made.calls == (ToolCall("a", "exec", '{"a":1}'),)
+
+
+def test_a_calls_signature_stays_unless_it_cannot_be_sent() -> None:
+    """It goes back unchanged, also with a call that was mended, or not at all."""
+    made = legal_reply(reply(ToolCall("a", "exec ", "", signature="signed"), ToolCall("b", "exec", signature="\ud800")))
+    assert made.calls == (ToolCall("a", "exec", signature="signed"), ToolCall("b", "exec"))
+    whole = reply(ToolCall("a", "exec", signature="signed"))
+    assert legal_reply(whole) is whole

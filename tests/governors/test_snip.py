@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import histories
 
-from governors.messages import AssistantMessage, Messages, UserMessage
+from governors.messages import AssistantMessage, Messages, SystemPatch, UserMessage
 from governors.snip import LOW_WATERMARK, OMITTED_STEPS, WHOLE_TURN, Snip, apply_snip, snip, turn_start
 
 
@@ -221,14 +221,16 @@ def test_the_next_call_needs_no_cut(
 def test_what_can_be_made_to_fit_is(
     problem: tuple[Messages, list[int], int, int, int, Callable[[str], int]],
 ) -> None:
-    """Over the room only when the lead, the turn's user messages and the marker alone are."""
+    """Over the room only when the lead, the turn's user messages, its patches and the marker alone are."""
     messages, sizes, room, turn, lead, measure = problem
     cut = snip(messages, sizes, room, turn=turn, lead=lead, measure=measure)
     size_of = {id(message): size for message, size in zip(messages, sizes, strict=True)}
     kept = messages if cut is None else apply_snip(messages, cut, lead=lead)
     left = sum(size_of.get(id(message), measure("")) for message in kept)
     must = sum(sizes[:lead]) + sum(
-        size for message, size in zip(messages[turn:], sizes[turn:], strict=True) if isinstance(message, UserMessage)
+        size
+        for message, size in zip(messages[turn:], sizes[turn:], strict=True)
+        if isinstance(message, UserMessage | SystemPatch)
     )
     opens_with_user = lead < len(messages) and isinstance(messages[max(turn, lead)], UserMessage)
     if opens_with_user and must + measure("") <= room:

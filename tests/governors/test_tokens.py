@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tiktoken_ext import openai_public
 
 from governors import tokens
-from governors.messages import AssistantMessage, Message, Messages, Thinking, ToolSpec
+from governors.messages import AssistantMessage, Message, Messages, Thinking, ToolCall, ToolSpec
 from governors.repair import repair
 from governors.tokens import (
     CALL_FRAME,
@@ -186,6 +186,7 @@ def test_any_message_has_a_cost(history: Messages) -> None:
         (user("four"), MESSAGE_FRAME + 5),
         (reply("four", call("exec", "a", x=1)), MESSAGE_FRAME + 5 + CALL_FRAME + 4 + 8),
         (reply(Thinking("four", "s" * 300)), MESSAGE_FRAME + 4 + 100 + 4),
+        (reply(ToolCall("a", "exec", "{}", signature="s" * 10)), MESSAGE_FRAME + CALL_FRAME + 4 + 2 + 4),
         (result("a", "four", tool="exec"), MESSAGE_FRAME + CALL_FRAME + 4 + 5),
         (patch("four"), MESSAGE_FRAME + SYSTEM_FRAME + 4),
         (user(image(750, 100)), MESSAGE_FRAME + 85 + 170 * 2),
