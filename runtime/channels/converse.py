@@ -21,7 +21,7 @@ from .blocks import Block
 from .commands import hints, parse_command
 from .keys import Actions
 from .live import activity, most_live_lines, settled
-from .opening import opening_lines, short_id
+from .opening import opening_lines
 from .pending import Pending
 from .recap import spent, used_tokens
 from .reducer import ChatState, Line, Shown, advance
@@ -74,8 +74,6 @@ class Stage:
     def began(self, agent: Agent) -> None:
         self.state = _state_of(agent)
         self._note_price(agent)
-        if not agent.session.branch():
-            self.show(Line("info", f"New session {short_id(agent.session.id)}. The one before is kept."))
 
     def settle_open_block(self) -> None:
         """Draw the block being written; print what of it will not change any more."""

@@ -139,10 +139,9 @@ class Screen:
     async def run(self) -> None:
         """Until `leave`. What a tool or a library prints meanwhile appears above the prompt."""
         above = LinesAbove(self.emit, asyncio.get_running_loop().call_soon_threadsafe)
-        with redirect_stdout(above), redirect_stderr(above):
-            # The conversation handles what goes wrong itself: prompt_toolkit would print a traceback.
-            with suppress(EOFError):  # the terminal was closed
-                await self._application.run_async(set_exception_handler=False)
+        # EOFError: the terminal was closed. What else goes wrong, prompt_toolkit would show as a traceback.
+        with redirect_stdout(above), redirect_stderr(above), suppress(EOFError):
+            await self._application.run_async(set_exception_handler=False)
         self.emit(above.rest())
 
     def _end_update(self, application: Application[None]) -> None:
@@ -178,7 +177,7 @@ class Screen:
             return [("class:mark", f"{mark} ")]
 
         window = Window(
-            BufferControl(self._buffer, search_buffer_control=search.control),
+            BufferControl(self._buffer, search_buffer_control=search.control, preview_search=True),
             get_line_prefix=prefix,
             wrap_lines=True,
             dont_extend_height=True,

@@ -26,6 +26,7 @@ from ..events import Event, MessageRecorded, TurnFinished, TurnStarted
 from ..session.entries import MessageRecord
 from .base import Host
 from .commands import COMMANDS, KEYS, Command, unknown_command
+from .opening import TOOLS_OFF, short_id, tools_off
 from .pending import Pending
 from .recap import used_tokens
 from .reducer import Line, Shown
@@ -66,6 +67,7 @@ class Talk:
         self.over = False
         self._audience = audience
         self._seen = _Seen()
+        self._waiting: tuple[tuple[str, int], list[tuple[str, str]]] = (("", 0), [])
         self._streams: Pending[tuple[Event | None, Stream]] = Pending()
         self._unfollowed = 0  # streams that are not shown to their end
         self._followed = anyio.Event()
@@ -77,7 +79,12 @@ class Talk:
 
     def waiting(self) -> list[tuple[str, str]]:
         """Input that was received and not delivered: (`queued` or `held`, text)."""
-        return [("held" if item.state == "held" else "queued", item.text) for item in self.agent.waiting()]
+        session = self.agent.session
+        now = (session.id, len(session.tree))
+        if self._waiting[0] != now:  # asked for at each drawing, and all of the log is looked through
+            items = self.agent.waiting()
+            self._waiting = now, [("held" if item.state == "held" else "queued", item.text) for item in items]
+        return self._waiting[1]
 
     async def say(self, text: str) -> bool:
         """Give `text` to the agent; returns once it is on disk. False when it was refused, which is shown."""
@@ -186,10 +193,7 @@ class Talk:
     async def _new(self, argument: str) -> None:
         old = self.agent
         supervisor = self.runtime.supervisor
-        agent = await supervisor.agent(old.name, argument or None)
-        if agent is old:
-            self._audience.show(Line("info", "This is that session."))
-            return
+        agent = await supervisor.agent(old.name)
         await old.stop()
         await self.settle()
         await supervisor.leave(old)
@@ -197,6 +201,8 @@ class Talk:
             await agent.switch_model(old.model)
         self.agent, self._seen = agent, _Seen()
         self._audience.began(agent)
+        told = f"New session {short_id(agent.session.id)}. The one before is kept."
+        self._audience.show(Line("info", told))
 
     async def _stop(self, argument: str) -> None:
         if not self.working:
@@ -212,8 +218,10 @@ class Talk:
             return
         model = await self.runtime.choose(argument)
         await self.agent.switch_model(model)
-        self._audience.show(Line("info", clean(f"Now talking to {model.name}, from the next step on.")))
         self._audience.began(self.agent)
+        self._audience.show(Line("info", clean(f"Now talking to {model.name}, from the next step on.")))
+        if tools_off(model):
+            self._audience.show(Line("info", TOOLS_OFF))
 
     async def _tokens(self, argument: str) -> None:
         agent = self.agent

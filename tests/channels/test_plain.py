@@ -13,6 +13,7 @@ from runtime import Reply
 from runtime.channels.plain import PlainAudience, plain_chat
 from runtime.channels.talk import Talk
 from runtime.channels.terminal import chat, is_terminal
+from runtime.errors import MoonwakeError
 from runtime.providers.scripted import Script
 
 
@@ -66,13 +67,24 @@ async def test_chat_falls_back_to_plain_when_piped(
     assert scene.agent.session.id in printed.err
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("anyio_backend", ["trio"])
+async def test_a_terminal_needs_asyncio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On trio the error says so, before anything is opened."""
+    for name in ("stdin", "stdout"):
+        monkeypatch.setattr(sys, name, Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    async with opened(tmp_path) as scene:
+        with pytest.raises(MoonwakeError, match="asyncio"):
+            await chat(scene.runtime, agent="assistant", session=None, resume=True)
+
+
 def test_what_counts_as_a_terminal() -> None:
     """Both ends must be one, and it must be able to move its cursor."""
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
     pipe, terminal = io.StringIO(), Terminal()
     assert is_terminal(terminal, terminal, {"TERM": "xterm-256color"})
     assert not is_terminal(terminal, pipe, {"TERM": "xterm"})

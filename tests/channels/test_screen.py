@@ -182,6 +182,17 @@ async def test_ctrl_c_clears_then_warns_then_leaves(tmp_path: Path) -> None:
     assert here.scene.model.requests == []
 
 
+async def test_a_terminal_that_goes_away_ends_the_conversation(tmp_path: Path) -> None:
+    """Without an error; the running turn is stopped and recorded."""
+    hold = Hold()
+    async with sitting(tmp_path, Reply("half", hold=hold)) as here:
+        here.type("go\r")
+        await hold.reached.wait()
+        here.keys.close()
+    assert here.code == 0
+    assert [record.stop for record in here.records(MessageRecord) if record.role == "assistant"] == ["aborted"]
+
+
 async def test_commands_are_hinted_completed_and_corrected(tmp_path: Path) -> None:
     """A slash shows what there is, Tab completes, a slip names the nearest."""
     async with sitting(tmp_path) as here:

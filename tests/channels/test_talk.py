@@ -131,6 +131,7 @@ async def test_new_begins_another_session_and_keeps_the_old_one(tmp_path: Path) 
         await hold.reached.wait()
         await talk.run(Command("/new"))
         assert audience.agents == [talk.agent]
+        assert audience.texts[-1].startswith("info: New session")
         assert talk.agent.session.id != old.id
         await talk.say("hello")
         await talk.settle()
