@@ -28,7 +28,13 @@ from governors.messages import (
 )
 
 #: Who may have written a reply: (wire, model).
-AUTHORS = [("anthropic", "claude-a"), ("anthropic", "claude-b"), ("openai_chat", "gpt-a"), (None, None)]
+AUTHORS = [
+    ("anthropic", "claude-a"),
+    ("anthropic", "claude-b"),
+    ("openai_chat", "gpt-a"),
+    ("openai_responses", "gpt-a"),
+    (None, None),
+]
 TOOLS = ["read_file", "exec", "grep", "mcp.search files"]
 
 #: Text that says something: never empty, never only white space, never a lone surrogate.
@@ -47,6 +53,8 @@ images = st.builds(
     Image,
     st.sampled_from(["image/png", "image/jpeg", "image/webp", "image/tiff"]),
     st.binary(min_size=1, max_size=6).map(lambda raw: base64.b64encode(raw).decode()),
+    st.sampled_from([None, 100, 2_000, 2_001]),
+    st.sampled_from([None, 100]),
 )
 
 user_parts = st.lists(st.one_of(texts.map(Text), texts.map(Text), images), min_size=1, max_size=3).map(tuple)
@@ -68,12 +76,13 @@ tool_specs = st.lists(
                 {},
                 {"type": "object", "properties": {"b": {"type": "string"}, "a": {"type": "integer"}}},
                 {"properties": {"x": {"type": "array", "items": {"type": "string"}}}, "required": ["x"]},
+                {"properties": {"x": {"$ref": "#/$defs/X"}}, "$defs": {"X": {"type": "string"}}},
             ]
         ),
     ),
     max_size=3,
     unique_by=lambda spec: spec.name,
-)
+).map(lambda specs: sorted(specs, key=lambda spec: spec.name))
 
 
 @st.composite
@@ -91,7 +100,10 @@ def replies(draw: st.DrawFn, calls: int, ids: list[str]) -> AssistantMessage:
     if not calls or draw(st.booleans()):
         parts += [Text(text) for text in draw(st.lists(texts, min_size=0 if calls else 1, max_size=2))]
         parts += draw(st.lists(thinking_parts, max_size=1))
-    parts += [ToolCall(ids.pop(0), draw(st.sampled_from(TOOLS)), draw(argument_texts())) for _ in range(calls)]
+    for _ in range(calls):
+        signature = draw(st.sampled_from([None, None, "sig=="]))
+        parts.append(ToolCall(ids.pop(0), draw(st.sampled_from(TOOLS)), draw(argument_texts()), True, signature))
+        parts += draw(st.lists(thinking_parts, max_size=1))
     return AssistantMessage(tuple(parts), "tool_use" if calls else "stop", model, wire)
 
 

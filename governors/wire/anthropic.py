@@ -33,11 +33,11 @@ from ..scrub import scrub
 from .base import THINKING_LEVELS, Abilities, Payload
 from .common import (
     OPENING,
-    Encoded,
     arguments_object,
     image_follows,
     image_label,
-    image_withheld,
+    image_left_out,
+    image_memo,
     is_blank,
     is_clean,
     patch_text,
@@ -46,6 +46,7 @@ from .common import (
     sendable_name,
     steps,
 )
+from .encoded import Encoded
 
 WIRE = "anthropic"
 
@@ -72,14 +73,21 @@ def encode(
     `messages` are repaired ones (see `governors.repair`). Thinking is kept in replies that came over this wire
     from `model`; with `model` None, from any model of this wire.
     """
-    encoded = _encode_messages(messages, abilities, model)
+    encoded: list[Encoded] = []
+    for item in steps(messages):
+        encoded += encode_unit(item, abilities, model)
     if encoded and encoded[0]["role"] != "user":
-        encoded.insert(0, Encoded({"role": "user", "content": [_text(OPENING)]}))
+        encoded.insert(0, opening(abilities))
     return {
         "system": [] if is_blank(system) else [_text(scrub(system))],
-        "tools": [_encode_tool(tool) for tool in tools],
+        "tools": [_encode_tool(tool, abilities) for tool in tools],
         "messages": _merge_neighbours(encoded) if abilities.strict_alternation else encoded,
     }
+
+
+def opening(abilities: Abilities) -> Encoded:
+    """The user's message that stands before a conversation which the assistant opens (A1)."""
+    return Encoded({"role": "user", "content": [_text(OPENING)]})
 
 
 def body(
@@ -137,37 +145,31 @@ def _continues_without_thinking(messages: Sequence[Mapping[str, Any]]) -> bool:
     return messages[-2]["content"][0].get("type") not in ("thinking", "redacted_thinking")
 
 
-def _encode_messages(messages: Sequence[Message], abilities: Abilities, model: str | None) -> list[Encoded]:
-    images = abilities.images
-    plain = f"{WIRE}/images={images}"
-    replied = f"{WIRE}/model={model!r}"
-    encoded: list[Encoded] = []
-    for item in steps(messages):
-        if isinstance(item, tuple):
-            encoded += remember_step(item, plain, partial(_encode_step, item, images))
-        elif isinstance(item, AssistantMessage):
-            reply = remember(item, replied, partial(_encode_reply, item, model))
-            if reply is not None:
-                encoded.append(reply)
-        else:
-            encoded.append(remember(item, plain, partial(_encode_user, item, images)))
-    return encoded
+def encode_unit(item: Message | tuple[ToolResult, ...], abilities: Abilities, model: str | None) -> list[Encoded]:
+    """The encoded form of a message or of all results of a step, kept with it."""
+    if isinstance(item, tuple):
+        return remember_step(item, f"{WIRE}/{image_memo(abilities)}", partial(_encode_step, item, abilities))
+    if isinstance(item, AssistantMessage):
+        key = f"{WIRE}/model={model!r}/unsigned={abilities.unsigned_thinking}"
+        return remember(item, key, partial(_encode_reply, item, abilities, model))
+    return remember(item, f"{WIRE}/{image_memo(abilities)}", partial(_encode_user, item, abilities))
 
 
-def _encode_user(message: UserMessage | SystemPatch, images: bool) -> Encoded:
+def _encode_user(message: Message, abilities: Abilities) -> list[Encoded]:
     if isinstance(message, SystemPatch):
-        return Encoded({"role": "user", "content": [_text(patch_text(message.text))]})
-    blocks = [_encode_part(part, images) for part in message.content if not _is_empty(part)]
-    return Encoded({"role": "user", "content": blocks or [_text(EMPTY_MESSAGE)]})
+        return [Encoded({"role": "user", "content": [_text(patch_text(message.text))]})]
+    assert isinstance(message, UserMessage)
+    blocks = [_encode_part(part, abilities) for part in message.content if not _is_empty(part)]
+    return [Encoded({"role": "user", "content": blocks or [_text(EMPTY_MESSAGE)]})]
 
 
-def _encode_reply(message: AssistantMessage, model: str | None) -> Encoded | None:
-    """A reply, or None when nothing of it can be sent: it was only thinking (C5), or empty."""
+def _encode_reply(message: AssistantMessage, abilities: Abilities, model: str | None) -> list[Encoded]:
+    """A reply; none when nothing of it can be sent: it was only thinking (C5), or empty."""
     signed_here = message.wire == WIRE and (model is None or message.model == model)
     blocks: list[Block] = []
     for part in message.content:
         if isinstance(part, Thinking):
-            if signed_here and _is_intact(part):
+            if signed_here and _is_intact(part, signed=not abilities.unsigned_thinking):
                 blocks.append(_encode_thinking(part))
         elif isinstance(part, ToolCall):
             if part.complete:
@@ -177,17 +179,21 @@ def _encode_reply(message: AssistantMessage, model: str | None) -> Encoded | Non
     # A reply must not end in thinking: the provider refuses it whatever stands before.
     while blocks and blocks[-1]["type"] in ("thinking", "redacted_thinking"):
         blocks.pop()
-    return Encoded({"role": "assistant", "content": blocks}) if blocks else None
+    return [Encoded({"role": "assistant", "content": blocks})] if blocks else []
 
 
-def _is_intact(part: Thinking) -> bool:
+def _is_intact(part: Thinking, *, signed: bool) -> bool:
+    """Whether thinking can go back as it came: with its signature, or to a host that gives none, without."""
+    if not signed:
+        return not part.signature and bool(part.text) and is_clean(part.text)
     return bool(part.signature) and is_clean(part.text) and is_clean(part.signature or "")
 
 
 def _encode_thinking(part: Thinking) -> Block:
     if part.redacted:
         return {"type": "redacted_thinking", "data": part.signature}
-    return {"type": "thinking", "thinking": part.text, "signature": part.signature}
+    block = {"type": "thinking", "thinking": part.text}
+    return {**block, "signature": part.signature} if part.signature else block
 
 
 def _encode_call(call: ToolCall) -> Block:
@@ -195,23 +201,23 @@ def _encode_call(call: ToolCall) -> Block:
     return {"type": "tool_use", "id": scrub(call.id), "name": name, "input": arguments_object(call)}
 
 
-def _encode_step(results: tuple[ToolResult, ...], images: bool) -> list[Encoded]:
-    blocks = [_encode_result(result, images) for result in results]
+def _encode_step(results: tuple[ToolResult, ...], abilities: Abilities) -> list[Encoded]:
+    blocks = [_encode_result(result, abilities) for result in results]
     for result in results:
         if result.is_error:
             for part in result.content:
-                if isinstance(part, Image) and _can_show(part, images):
+                if isinstance(part, Image) and _left_out(part, abilities) is None:
                     blocks += [_text(image_label(result)), _image(part)]
     return [Encoded({"role": "user", "content": blocks})]
 
 
-def _encode_result(result: ToolResult, images: bool) -> Block:
+def _encode_result(result: ToolResult, abilities: Abilities) -> Block:
     content = []
     for part in result.content:
-        if result.is_error and isinstance(part, Image) and _can_show(part, images):
+        if result.is_error and isinstance(part, Image) and _left_out(part, abilities) is None:
             content.append(_text(image_follows(part)))  # an error may hold only text (A4)
         elif not _is_empty(part):
-            content.append(_encode_part(part, images))
+            content.append(_encode_part(part, abilities))
     block: Block = {
         "type": "tool_result",
         "tool_use_id": scrub(result.call_id),
@@ -226,14 +232,15 @@ def _is_empty(part: Text | Image) -> bool:
     return isinstance(part, Text) and is_blank(part.text)
 
 
-def _encode_part(part: Text | Image, images: bool) -> Block:
+def _encode_part(part: Text | Image, abilities: Abilities) -> Block:
     if isinstance(part, Text):
         return _text(scrub(part.text))
-    return _image(part) if _can_show(part, images) else _text(image_withheld(part))
+    left_out = _left_out(part, abilities)
+    return _image(part) if left_out is None else _text(left_out)
 
 
-def _can_show(image: Image, images: bool) -> bool:
-    return images and image.media_type in MEDIA_TYPES and bool(image.data) and is_clean(image.data)
+def _left_out(image: Image, abilities: Abilities) -> str | None:
+    return image_left_out(image, abilities, known=image.media_type in MEDIA_TYPES)
 
 
 def _image(image: Image) -> Block:
@@ -245,20 +252,24 @@ def _text(text: str) -> Block:
     return {"type": "text", "text": text}
 
 
-def _encode_tool(tool: ToolSpec) -> Block:
+def _encode_tool(tool: ToolSpec, abilities: Abilities) -> Block:
     block: Block = {"name": scrub(tool.name)}
     if not is_blank(tool.description):
         block["description"] = scrub(tool.description)
-    block["input_schema"] = schema(tool.parameters)
+    block["input_schema"] = schema(tool.parameters, references=abilities.schema_references)
     return block
+
+
+def merge(before: Encoded, after: Encoded) -> Encoded:
+    """One message of two neighbours, for hosts that demand the roles in turn."""
+    return Encoded({"role": after["role"], "content": [*before["content"], *after["content"]]})
 
 
 def _merge_neighbours(messages: Iterable[Encoded]) -> list[Encoded]:
     merged: list[Encoded] = []
     for message in messages:
         if merged and merged[-1]["role"] == message["role"]:
-            content = [*merged[-1]["content"], *message["content"]]
-            merged[-1] = Encoded({"role": message["role"], "content": content})
+            merged[-1] = merge(merged[-1], message)
         else:
             merged.append(message)
     return merged

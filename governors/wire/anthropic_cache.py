@@ -7,11 +7,12 @@ Laws:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from .base import Payload
-from .common import canonical, is_blank, message_blocks, rolling_hash
+from .common import is_blank
+from .encoded import canonical, last, message_blocks, roll, roll_messages
 
 #: Marks a request may carry (A8).
 MOST_MARKS = 4
@@ -61,20 +62,32 @@ def _can_carry(block: Any, part: str) -> bool:
 
 def _mark_messages(messages: list[Any], room: int, mark: dict[str, str]) -> list[Any]:
     marked = list(messages)
+    for position, index in _places(messages, room):
+        content = list(marked[position]["content"])
+        content[index] = {**content[index], "cache_control": mark}
+        marked[position] = {**marked[position], "content": content}
+    return marked
+
+
+def _places(messages: Sequence[Any], room: int) -> Iterator[tuple[int, int]]:
+    """Where `room` marks go, from the newest block back: message and block."""
     passed = STRIDE  # blocks since the mark before, so that the very last block that can takes one
     for position in range(len(messages) - 1, -1, -1):
         blocks = _content(messages[position])
         for index in range(len(blocks) - 1, -1, -1):
-            if room and passed >= STRIDE and _can_carry(blocks[index], "messages"):
-                content = list(marked[position]["content"])
-                content[index] = {**blocks[index], "cache_control": mark}
-                marked[position] = {**marked[position], "content": content}
+            if passed >= STRIDE and _can_carry(blocks[index], "messages"):
+                yield position, index
                 room -= 1
                 passed = 0
+                if not room:
+                    return
             passed += 1
-        if not room:
-            break
-    return marked
+
+
+def first_marked(messages: Sequence[Any]) -> int:
+    """The place from which on `mark_cache` may mark messages: 0 while all that is given might be marked."""
+    places = list(_places(messages, MOST_MARKS))
+    return places[-1][0] if len(places) == MOST_MARKS else 0
 
 
 def _content(message: Any) -> list[Any]:
@@ -99,40 +112,60 @@ def marks(body: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], Any
     messages = body.get("messages")
     for position, message in enumerate(messages if isinstance(messages, list) else ()):
         for index, block in enumerate(_content(message)):
-            where = f"messages[{position}].content[{index}]"
-            for inner, nested in enumerate(_content(block)):
-                yield from _marks_of(nested, f"{where}.content[{inner}]")
-            yield from _marks_of(block, where)
-    if body.get("cache_control") is not None:
-        yield "cache_control", body, body["cache_control"]
+            yield from block_marks(block, f"messages[{position}].content[{index}]")
+    yield from _marks_of(body, "cache_control")
+
+
+def block_marks(block: Any, where: str) -> Iterator[tuple[str, Mapping[str, Any], Any]]:
+    """The marks on a block and on the blocks in it."""
+    for inner, nested in enumerate(_content(block)):
+        yield from _marks_of(nested, f"{where}.content[{inner}]")
+    yield from _marks_of(block, where)
 
 
 def _marks_of(block: Any, where: str) -> Iterator[tuple[str, Mapping[str, Any], Any]]:
-    if isinstance(block, dict) and block.get("cache_control") is not None:
+    if isinstance(block, Mapping) and block.get("cache_control") is not None:
         yield where, block, block["cache_control"]
 
 
 def prefix_blocks(body: Mapping[str, Any]) -> list[bytes]:
     """The system prompt, the tools and every content block as canonical bytes, in order, without cache marks."""
-    system = body.get("system") or []
-    blocks = [canonical(["system", unmarked(block)]) for block in _as_blocks(system)]
-    blocks += [canonical(["tool", unmarked(tool)]) for tool in body.get("tools") or []]
+    blocks = _leading_blocks(body)
     for message in body.get("messages") or []:
-        blocks += message_blocks(message, _split)
+        blocks += message_blocks(message, split)
     return blocks
 
 
 def prefix_hash(body: Mapping[str, Any]) -> str:
     """SHA-256 in hex over `prefix_blocks`, rolled block by block."""
-    return rolling_hash(prefix_blocks(body))
+    lead = last(roll(b"", _leading_blocks(body)))
+    return last(roll_messages(lead, body.get("messages") or [], split), lead).hex()
 
 
-def _split(message: Any) -> Iterator[bytes]:
+def _leading_blocks(body: Mapping[str, Any]) -> list[bytes]:
+    blocks = [canonical(["system", unmarked(block)]) for block in _as_blocks(body.get("system") or [])]
+    return blocks + [canonical(["tool", unmarked(tool)]) for tool in body.get("tools") or []]
+
+
+def split(message: Any) -> Iterator[bytes]:
+    """The canonical blocks of a message."""
     if not isinstance(message, dict):
         yield canonical(["?", message])
         return
     for block in _as_blocks(message.get("content")):
         yield canonical([message.get("role"), unmarked(block)])
+
+
+def reasoning(message: Any) -> Iterator[tuple[bool, str | None]]:
+    """Of each block of a message: whether it is of a reply, and the signature when it is thinking."""
+    if not isinstance(message, dict):
+        yield False, None
+        return
+    for block in _as_blocks(message.get("content")):
+        kind = block.get("type") if isinstance(block, dict) else None
+        key = {"thinking": "signature", "redacted_thinking": "data"}.get(kind) if isinstance(kind, str) else None
+        signature = block.get(key) if key else None
+        yield message.get("role") == "assistant", signature if isinstance(signature, str) else None
 
 
 def _as_blocks(content: Any) -> list[Any]:

@@ -6,11 +6,15 @@ protocol's rules. Abilities are data that the caller brings; no model name appea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from ..messages import Messages, ToolSpec
+from .encoded import Encoded
+
+if TYPE_CHECKING:  # checking needs the shapes below
+    from .checking import MessageRules
 
 #: E: the provider refuses the request. S: something is lost silently. $: it costs money.
 Severity = Literal["E", "S", "$"]
@@ -19,6 +23,9 @@ Payload: TypeAlias = dict[str, Any]
 
 #: How much reasoning to ask for.
 THINKING_LEVELS = ("off", "low", "medium", "high", "max")
+
+#: Words of the protocols for how much reasoning to do, in order.
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,8 @@ class Abilities:
     max_images: int = 20
     max_image_pixels: int = 2000  # the longer side
     max_image_bytes: int = 4_500_000  # of the base64 text
+    max_body_bytes: int = 32_000_000  # of the whole request
+    max_messages: int = 100_000
     # order
     system_anywhere: bool = False  # a system or developer message may follow any message
     system_after_user: bool = False  # Anthropic: role system inside messages, after a user turn (A10)
@@ -58,14 +67,23 @@ class Abilities:
     stream_usage: bool = True  # takes stream_options.include_usage
     # tools and thinking
     tools: bool = True
+    schema_references: bool = True  # tool schemas may hold $ref; else they are written out (GLM)
     parallel_tools: bool = True
     forced_tool: bool = True  # takes a tool_choice that forces a call
     sampling: bool = True  # takes temperature, top_p, top_k
     thinking: Literal["none", "budget", "adaptive", "effort"] = "none"
     thinking_with_tools: bool = True
+    efforts: tuple[str, ...] = EFFORTS  # the words for the effort that the model takes
+    thinking_field: bool = False  # openai_chat: takes thinking={"type": "enabled" or "disabled"} (Kimi, GLM)
+    keeps_thinking: bool = False  # and drops replayed reasoning unless clear_thinking=false stands there (GLM)
     replay_reasoning: bool = False  # reasoning_content goes back with the turn's calls (DeepSeek, Kimi, GLM)
+    unsigned_thinking: bool = False  # anthropic: thinking goes back without signatures (DeepSeek)
+    call_signatures: bool = False  # the first call of a reply goes back with its signature (Gemini)
     binds_prefix: bool = False  # reasoning is bound to the exact prefix (A6, O3)
     drop_block: bool = False  # a mismatch drops the block instead of refusing the request
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "efforts", tuple(self.efforts))  # data files bring a list
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +127,36 @@ class Decode(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Stepwise:
+    """What an `Encoder` needs to do one message at a time what the wire does for a whole list.
+
+    `part` is the part of the body that holds the messages. `encode_unit` encodes a message, or all results of a
+    step. `opening` stands before a conversation that the assistant opens, where the user must. `merge` makes one
+    message of two neighbours, for hosts that want the roles in turn (None: this wire has no such hosts). `rules`
+    begins a check with the body's other parts. `split` gives a message's blocks; `reasoning` says of each block
+    whether it is of a reply, and what its reasoning is signed with. `first_marked` is the place from which on
+    `mark_cache` may mark messages: 0 while all that is given might be marked. `binding_rule` is the rule's code.
+    """
+
+    part: str
+    encode_unit: Callable[[Any, Abilities, str | None], Sequence[Encoded]]
+    opening: Callable[[Abilities], Encoded | None]
+    merge: Callable[[Encoded, Encoded], Encoded] | None
+    rules: Callable[[Mapping[str, Any], Abilities], MessageRules]
+    split: Callable[[Any], Iterator[bytes]]
+    reasoning: Callable[[Any], Iterator[tuple[bool, str | None]]]
+    first_marked: Callable[[Sequence[Any]], int]
+    binding_rule: Literal["A6", "O3"] = "A6"
+
+
+@dataclass(frozen=True, slots=True)
 class Wire:
     """One protocol: what turns messages into its request bodies and back, and knows its rules.
 
     `encode` gives the parts that hold the conversation, `body` puts a request around them, `mark_cache` adds the
     marks that ask for caching (on a copy), `check` lists the broken rules of parts or of a body, `decode` reads
     either back. `prefix_blocks` is the body as canonical bytes, block by block: one request extends another when
-    its blocks start with the other's. `prefix_hash` is one hash over them.
+    its blocks start with the other's. `prefix_hash` is one hash over them. `stepwise` is for `Encoder`.
     """
 
     name: str
@@ -126,3 +167,4 @@ class Wire:
     decode: Decode
     prefix_blocks: Callable[[Mapping[str, Any]], list[bytes]]
     prefix_hash: Callable[[Mapping[str, Any]], str]
+    stepwise: Stepwise

@@ -1,13 +1,10 @@
-"""What the wires' encoders share: clean text, arguments as objects, constant texts, canonical bytes.
+"""What the wires' encoders share: clean text, arguments as objects, images within limits, constant texts.
 
-Laws:
-- Every text here is a function of the message alone, so the same message has the same bytes for ever.
-- Encoded messages are shared between requests. Nobody changes one; whoever needs a change copies it.
+Every text here is a function of the message alone, so the same message has the same bytes for ever.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -16,6 +13,10 @@ from typing import Any
 
 from ..messages import Image, Text, ToolCall, ToolResult
 from ..scrub import may_hide_surrogate, scrub
+from .base import EFFORTS, THINKING_LEVELS, Abilities, CannotDecode
+from .encoded import Encoded
+from .encoded import rolling_hash as rolling_hash
+from .references import inlined
 
 #: Stands before a conversation that the assistant opens, on wires where the user must (A1).
 OPENING = "(the assistant speaks first)"
@@ -23,18 +24,8 @@ OPENING = "(the assistant speaks first)"
 #: Arguments and schemas nested deeper than this are not sent: JSON parsers give up at some such depth.
 MAX_DEPTH = 100
 
+_DATA_URI = re.compile(r"data:(?P<media_type>[^;,]+);base64,(?P<data>.*)", re.DOTALL)
 _NAME_REFUSED = re.compile(r"[^A-Za-z0-9_-]")
-
-
-class Encoded(dict[str, Any]):
-    """An encoded message, as it goes into a payload. `blocks` keeps its canonical bytes once worked out."""
-
-    __slots__ = ("blocks",)
-    blocks: tuple[bytes, ...] | None
-
-    def __init__(self, fields: Mapping[str, Any]) -> None:
-        super().__init__(fields)
-        self.blocks = None
 
 
 def is_clean(text: str) -> bool:
@@ -59,8 +50,13 @@ def scrub_json(value: Any, depth: int = 0, *, sort: bool = False) -> Any:
     return value
 
 
-def schema(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """A tool's parameters as every provider takes them: an object schema with sorted keys."""
+def schema(parameters: Mapping[str, Any], *, references: bool = True) -> dict[str, Any]:
+    """A tool's parameters as every provider takes them: an object schema with sorted keys.
+
+    Without `references`, what a `$ref` names stands in its place (a schema that contains itself ends in `{}`).
+    """
+    if not references:
+        parameters = inlined(parameters)
     return scrub_json({"properties": {}, **parameters, "type": "object"}, sort=True)  # type: ignore[no-any-return] # a Mapping goes in, a dict comes out
 
 
@@ -139,9 +135,28 @@ def is_blank(text: str) -> bool:
     return not text or text.isspace()
 
 
-def image_withheld(image: Image) -> str:
-    """What stands for an image that the model cannot take."""
-    return f"[image left out: this model takes no {scrub(image.media_type)}]"
+def image_memo(abilities: Abilities) -> str:
+    """What of the abilities decides how images are encoded, as part of a memo's key."""
+    return f"images={abilities.images}/{abilities.max_image_pixels}/{abilities.max_image_bytes}"
+
+
+def image_left_out(image: Image, abilities: Abilities, *, known: bool) -> str | None:
+    """The constant text that stands for an image which cannot be sent (A12); None when it can.
+
+    `known`: the protocol has a place for images of this type.
+    """
+    kind = scrub(image.media_type)
+    if not abilities.images or not known or not image.data or not is_clean(image.data):
+        return f"[image left out: this model takes no {kind}]"
+    if len(image.data) <= abilities.max_image_bytes and longer_side(image) <= abilities.max_image_pixels:
+        return None
+    size = f"{image.width} x {image.height} pixels, " if image.width and image.height else ""
+    return f"[image left out, as it is too large: {kind}, {size}{len(image.data):,} bytes]"
+
+
+def longer_side(image: Image) -> int:
+    """In pixels; 0 when it is not known."""
+    return max(image.width or 0, image.height or 0)
 
 
 def image_follows(image: Image) -> str:
@@ -157,6 +172,14 @@ def image_label(result: ToolResult) -> str:
 def patch_text(text: str) -> str:
     """A system patch as user-role text: tagged, so that it is told from what a person wrote."""
     return f"<system-update>\n{scrub(text)}\n</system-update>"
+
+
+def data_uri(url: Any, where: str) -> Image:
+    """The image in a data URI. Raises `CannotDecode`, naming `where`, for any other address."""
+    match = _DATA_URI.fullmatch(url) if isinstance(url, str) else None
+    if match is None:
+        raise CannotDecode(f"{where} is an image that is not given as a base64 data URI")
+    return Image(match["media_type"], match["data"])
 
 
 def joined_text(parts: Iterable[Any]) -> str:
@@ -194,23 +217,17 @@ def _differ(one: object, other: object) -> bool:
     return one is not other
 
 
-def canonical(value: Any) -> bytes:
-    """The bytes by which two blocks are compared: JSON with sorted keys."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode("utf-8", "surrogatepass")
+def effort_for(level: str, abilities: Abilities) -> str | None:
+    """The model's word for a level of thinking: the nearest one up, else the nearest down; None: say nothing.
 
-
-def message_blocks(message: Any, split: Callable[[Any], Iterator[bytes]]) -> tuple[bytes, ...]:
-    """The canonical blocks of one message of a body, worked out once for a message that `encode` made."""
-    if not isinstance(message, Encoded):
-        return tuple(split(message))
-    if message.blocks is None:
-        message.blocks = tuple(split(message))
-    return message.blocks
-
-
-def rolling_hash(blocks: Iterable[bytes]) -> str:
-    """SHA-256 in hex, rolled block by block: each step hashes the digest so far and the next block."""
-    digest = b""
-    for block in blocks:
-        digest = hashlib.sha256(digest + block).digest()
-    return digest.hex()
+    Raises `ValueError` for what is no level.
+    """
+    if level not in THINKING_LEVELS:
+        raise ValueError(f"thinking is {level!r}; it can be one of {', '.join(THINKING_LEVELS)}")
+    if level == "off":
+        return "none" if "none" in abilities.efforts else None
+    wanted = EFFORTS.index(level)
+    able = [EFFORTS.index(word) for word in abilities.efforts if word in EFFORTS[1:]]
+    if not able:
+        return None
+    return EFFORTS[min((index for index in able if index >= wanted), default=max(able))]

@@ -12,7 +12,7 @@ Field names and shapes: https://platform.openai.com/docs/api-reference/chat and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,36 +24,39 @@ from ..messages import (
     SystemPatch,
     Text,
     Thinking,
+    ToolCall,
     ToolResult,
     ToolSpec,
     UserMessage,
     remember,
 )
 from ..scrub import scrub
-from .base import THINKING_LEVELS, Abilities, Payload
+from .base import Abilities, Payload
 from .common import (
     OPENING,
-    Encoded,
     arguments_text,
-    canonical,
+    effort_for,
     image_follows,
     image_label,
-    image_withheld,
+    image_left_out,
+    image_memo,
     is_blank,
     is_clean,
     joined_text,
-    message_blocks,
     patch_text,
     remember_step,
-    rolling_hash,
     schema,
     sendable_name,
     steps,
 )
+from .encoded import Encoded
 
 WIRE = "openai_chat"
 
 SYSTEM_ROLES = ("system", "developer")
+
+#: Stands for a call's signature where there is none, as the call came from elsewhere (G2). The provider's own word.
+UNSIGNED = "skip_thought_signature_validator"
 
 Part = dict[str, Any]
 
@@ -71,12 +74,14 @@ def encode(
     `messages` are repaired ones (see `governors.repair`). Where the model wants its reasoning back, it is taken
     from replies that came over this wire from `model`; with `model` None, from any model of this wire.
     """
-    encoded = _encode_messages(messages, abilities, model)
+    encoded: list[Encoded] = []
+    for item in steps(messages):
+        encoded += encode_unit(item, abilities, model)
     if abilities.strict_alternation:
         encoded = _alternate(encoded)
     if not is_blank(system):
         encoded.insert(0, Encoded({"role": _system_role(abilities), "content": scrub(system)}))
-    return {"tools": [_encode_tool(tool) for tool in tools], "messages": encoded}
+    return {"tools": [_encode_tool(tool, abilities) for tool in tools], "messages": encoded}
 
 
 def body(
@@ -89,15 +94,28 @@ def body(
 ) -> Payload:
     """A request body around encoded `parts`. `max_output` is in tokens; `thinking` None leaves it to the model."""
     request: Payload = {"model": model, abilities.max_tokens_field: max_output}
-    if thinking is not None and thinking not in THINKING_LEVELS:
-        raise ValueError(f"thinking is {thinking!r}; it can be one of {', '.join(THINKING_LEVELS)}")
-    takes_effort = abilities.thinking != "none" and (abilities.thinking_with_tools or not parts.get("tools"))
-    if thinking is not None and takes_effort:
-        request["reasoning_effort"] = "none" if thinking == "off" else thinking
+    if thinking is not None:
+        request.update(_thinking_fields(thinking, abilities, bool(parts.get("tools"))))
     if parts.get("tools"):  # an empty list is refused
         request["tools"] = parts["tools"]
     request["messages"] = parts["messages"]
     return request
+
+
+def _thinking_fields(level: str, abilities: Abilities, with_tools: bool) -> dict[str, Any]:
+    word = effort_for(level, abilities)
+    if abilities.thinking == "none":
+        return {}
+    fields: dict[str, Any] = {}
+    if abilities.thinking_field:
+        fields["thinking"] = {"type": "disabled" if level == "off" else "enabled"}
+        if level == "off":
+            return fields
+        if abilities.keeps_thinking:
+            fields["thinking"]["clear_thinking"] = False
+    if word is not None and (abilities.thinking_with_tools or not with_tools):
+        fields["reasoning_effort"] = word
+    return fields
 
 
 def mark_cache(body: Payload) -> Payload:
@@ -109,24 +127,22 @@ def _system_role(abilities: Abilities) -> str:
     return "developer" if abilities.developer_role else "system"
 
 
-def _encode_messages(messages: Sequence[Message], abilities: Abilities, model: str | None) -> list[Encoded]:
-    patch_role = _system_role(abilities) if abilities.system_anywhere else "user"
-    said = f"{WIRE}/images={abilities.images}/patch={patch_role}"
-    replied = f"{WIRE}/null={abilities.null_content}/reasoning={abilities.replay_reasoning}/model={model!r}"
-    resulted = f"{WIRE}/images={abilities.images}/name={abilities.tool_name_in_result}"
-    encoded: list[Encoded] = []
-    for item in steps(messages):
-        if isinstance(item, tuple):
-            encoded += remember_step(item, resulted, partial(_encode_step, item, abilities))
-        elif isinstance(item, AssistantMessage):
-            reply = remember(item, replied, partial(_encode_reply, item, abilities, model))
-            if reply is not None:
-                encoded.append(reply)
-        elif isinstance(item, SystemPatch):
-            encoded.append(remember(item, said, partial(_encode_patch, item, patch_role)))
-        else:
-            encoded.append(remember(item, said, partial(_encode_user, item, abilities.images)))
-    return encoded
+def encode_unit(item: Message | tuple[ToolResult, ...], abilities: Abilities, model: str | None) -> list[Encoded]:
+    """The encoded form of a message or of all results of a step, kept with it."""
+    if isinstance(item, tuple):
+        key = f"{WIRE}/{image_memo(abilities)}/name={abilities.tool_name_in_result}"
+        return remember_step(item, key, partial(_encode_step, item, abilities))
+    if isinstance(item, AssistantMessage):
+        shape = f"null={abilities.null_content}/reasoning={abilities.replay_reasoning}/{abilities.call_signatures}"
+        return remember(item, f"{WIRE}/{shape}/model={model!r}", partial(_encode_reply, item, abilities, model))
+    role = _system_role(abilities) if abilities.system_anywhere else "user"
+    key = f"{WIRE}/{image_memo(abilities)}/patch={role}"
+    return remember(item, key, partial(_encode_user, item, abilities, role))
+
+
+def opening(abilities: Abilities) -> Encoded | None:
+    """The user's message that stands before a conversation which the assistant opens, on strict hosts."""
+    return Encoded({"role": "user", "content": OPENING}) if abilities.strict_alternation else None
 
 
 def _encode_patch(patch: SystemPatch, role: str) -> Encoded:
@@ -134,34 +150,44 @@ def _encode_patch(patch: SystemPatch, role: str) -> Encoded:
     return Encoded({"role": role, "content": text})
 
 
-def _encode_user(message: UserMessage, images: bool) -> Encoded:
-    parts = [_encode_part(part, images) for part in message.content if not _is_empty(part)]
+def _encode_user(message: Message, abilities: Abilities, patch_role: str) -> list[Encoded]:
+    if isinstance(message, SystemPatch):
+        return [_encode_patch(message, patch_role)]
+    assert isinstance(message, UserMessage)
+    parts = [_encode_part(part, abilities) for part in message.content if not _is_empty(part)]
     if all(part["type"] == "text" for part in parts):
         text = "\n\n".join(part["text"] for part in parts)
-        return Encoded({"role": "user", "content": text or EMPTY_MESSAGE})
-    return Encoded({"role": "user", "content": parts})
+        return [Encoded({"role": "user", "content": text or EMPTY_MESSAGE})]
+    return [Encoded({"role": "user", "content": parts})]
 
 
-def _encode_reply(message: AssistantMessage, abilities: Abilities, model: str | None) -> Encoded | None:
-    """A reply, or None when nothing of it can be sent: it was only reasoning (C5), or empty."""
+def _encode_reply(message: AssistantMessage, abilities: Abilities, model: str | None) -> list[Encoded]:
+    """A reply; none when nothing of it can be sent: it was only reasoning (C5), or empty."""
     text = joined_text(message.content)
-    calls = [
-        {
-            "id": scrub(call.id),
-            "type": "function",
-            "function": {"name": sendable_name(call.name), "arguments": arguments_text(call)},
-        }
-        for call in message.calls
-        if call.complete
-    ]
+    ours = message.wire == WIRE and (model is None or message.model == model)
+    calls = [_encode_call(call) for call in message.calls if call.complete]
     if not calls:
-        return Encoded({"role": "assistant", "content": text}) if text else None
+        return [Encoded({"role": "assistant", "content": text})] if text else []
     fields: dict[str, Any] = {"role": "assistant", "content": text or (None if abilities.null_content else "")}
     if abilities.replay_reasoning:
-        ours = message.wire == WIRE and (model is None or message.model == model)
         fields["reasoning_content"] = _reasoning(message) if ours else ""
+    if abilities.call_signatures:
+        _sign(calls, [call for call in message.calls if call.complete], ours)
     fields["tool_calls"] = calls
-    return Encoded(fields)
+    return [Encoded(fields)]
+
+
+def _encode_call(call: ToolCall) -> Part:
+    function = {"name": sendable_name(call.name), "arguments": arguments_text(call)}
+    return {"id": scrub(call.id), "type": "function", "function": function}
+
+
+def _sign(encoded: list[Part], calls: list[ToolCall], ours: bool) -> None:
+    """Give calls their signatures back; the first of a reply must have one (G2)."""
+    for index, (part, call) in enumerate(zip(encoded, calls, strict=True)):
+        signature = call.signature if ours and call.signature and is_clean(call.signature) else None
+        if signature or index == 0:
+            part["extra_content"] = {"google": {"thought_signature": signature or UNSIGNED}}
 
 
 def _reasoning(message: AssistantMessage) -> str:
@@ -173,15 +199,15 @@ def _encode_step(results: tuple[ToolResult, ...], abilities: Abilities) -> list[
     shown: list[Part] = []
     for result in results:
         for part in result.content:
-            if isinstance(part, Image) and _can_show(part, abilities.images):
-                shown += [_text(image_label(result)), _encode_part(part, images=True)]
+            if isinstance(part, Image) and _left_out(part, abilities) is None:
+                shown += [_text(image_label(result)), _encode_part(part, abilities)]
     if shown:
         encoded.append(Encoded({"role": "user", "content": shown}))
     return encoded
 
 
 def _encode_result(result: ToolResult, abilities: Abilities) -> Encoded:
-    texts = [_result_text(part, abilities.images) for part in result.content if not _is_empty(part)]
+    texts = [_result_text(part, abilities) for part in result.content if not _is_empty(part)]
     text = "\n\n".join(texts) or NO_OUTPUT
     # The protocol has no flag for errors, so the text says it, unless it does so already.
     if result.is_error and not result.stand_in and not text.lstrip().casefold().startswith("error"):
@@ -193,38 +219,39 @@ def _encode_result(result: ToolResult, abilities: Abilities) -> Encoded:
     return Encoded(fields)
 
 
-def _result_text(part: Text | Image, images: bool) -> str:
+def _result_text(part: Text | Image, abilities: Abilities) -> str:
     if isinstance(part, Text):
         return scrub(part.text)
-    return image_follows(part) if _can_show(part, images) else image_withheld(part)
+    return _left_out(part, abilities) or image_follows(part)
 
 
 def _is_empty(part: Text | Image) -> bool:
     return isinstance(part, Text) and is_blank(part.text)
 
 
-def _encode_part(part: Text | Image, images: bool) -> Part:
+def _encode_part(part: Text | Image, abilities: Abilities) -> Part:
     if isinstance(part, Text):
         return _text(scrub(part.text))
-    if not _can_show(part, images):
-        return _text(image_withheld(part))
+    left_out = _left_out(part, abilities)
+    if left_out is not None:
+        return _text(left_out)
     return {"type": "image_url", "image_url": {"url": f"data:{part.media_type};base64,{part.data}"}}
 
 
-def _can_show(image: Image, images: bool) -> bool:
-    sendable = is_clean(image.media_type) and is_clean(image.data)
-    return images and sendable and bool(image.data) and image.media_type.startswith("image/")
+def _left_out(image: Image, abilities: Abilities) -> str | None:
+    known = is_clean(image.media_type) and image.media_type.startswith("image/")
+    return image_left_out(image, abilities, known=known)
 
 
 def _text(text: str) -> Part:
     return {"type": "text", "text": text}
 
 
-def _encode_tool(tool: ToolSpec) -> Part:
+def _encode_tool(tool: ToolSpec, abilities: Abilities) -> Part:
     function: Part = {"name": scrub(tool.name)}
     if not is_blank(tool.description):
         function["description"] = scrub(tool.description)
-    function["parameters"] = schema(tool.parameters)
+    function["parameters"] = schema(tool.parameters, references=abilities.schema_references)
     return {"type": "function", "function": function}
 
 
@@ -238,53 +265,22 @@ def _alternate(messages: list[Encoded]) -> list[Encoded]:
             merged.append(Encoded({"role": "user", "content": OPENING}))
             merged.append(message)
         elif before is not None and before["role"] == role and role in ("user", "assistant"):
-            merged[-1] = _merge(before, message)
+            merged[-1] = merge(before, message)
         else:
             merged.append(message)
     return merged
 
 
-def _merge(before: Encoded, after: Encoded) -> Encoded:
-    content: Any = [*_as_parts(before["content"]), *_as_parts(after["content"])]
+def merge(before: Encoded, after: Encoded) -> Encoded:
+    """One message of two neighbours, for hosts that demand the roles in turn."""
+    content: Any = [*as_parts(before["content"]), *as_parts(after["content"])]
     if len(content) == 1 and content[0]["type"] == "text":
         content = content[0]["text"]
     return Encoded({**before, **after, "content": content})
 
 
-def _as_parts(content: Any) -> list[Any]:
+def as_parts(content: Any) -> list[Any]:
+    """Content as a list of parts: a string is short for one text part."""
     if isinstance(content, list):
         return content
     return [_text(content)] if content else []
-
-
-def prefix_blocks(body: Mapping[str, Any]) -> list[bytes]:
-    """The system prompt, the tools and every content block as canonical bytes, in order."""
-    messages = list(body.get("messages") or [])
-    leading: list[Any] = []
-    if messages and isinstance(messages[0], dict) and messages[0].get("role") in SYSTEM_ROLES:
-        leading = [messages.pop(0)]
-    blocks = [block for message in leading for block in message_blocks(message, _split)]
-    blocks += [canonical(["tool", tool]) for tool in body.get("tools") or []]
-    for message in messages:
-        blocks += message_blocks(message, _split)
-    return blocks
-
-
-def prefix_hash(body: Mapping[str, Any]) -> str:
-    """SHA-256 in hex over `prefix_blocks`, rolled block by block."""
-    return rolling_hash(prefix_blocks(body))
-
-
-def _split(message: Any) -> Iterator[bytes]:
-    """A message's blocks: its parts, then its reasoning, then its calls, so that merging only appends."""
-    if not isinstance(message, dict):
-        yield canonical(["?", message])
-        return
-    head = [message.get("role"), message.get("tool_call_id"), message.get("name")]
-    for part in _as_parts(message.get("content")):
-        yield canonical([*head, part])
-    if "reasoning_content" in message:
-        yield canonical([*head, "reasoning", message["reasoning_content"]])
-    calls = message.get("tool_calls")
-    for call in calls if isinstance(calls, list) else ():
-        yield canonical([*head, "call", call])

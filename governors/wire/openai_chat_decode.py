@@ -8,7 +8,6 @@ Laws:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -26,10 +25,8 @@ from ..messages import (
     UserPart,
 )
 from .base import CannotDecode, Decoded
-from .common import dump
-from .openai_chat import SYSTEM_ROLES, WIRE
-
-_DATA_URI = re.compile(r"data:(?P<media_type>[^;,]+);base64,(?P<data>.*)", re.DOTALL)
+from .common import data_uri, dump
+from .openai_chat import SYSTEM_ROLES, UNSIGNED, WIRE
 
 
 def decode(payload: Mapping[str, Any] | Sequence[Any], *, model: str | None = None) -> Decoded:
@@ -116,7 +113,16 @@ def _decode_call(call: Any, where: str) -> ToolCall:
         name=str(function.get("name") or ""),
         arguments=arguments if isinstance(arguments, str) else dump(arguments),
         complete=arguments is not None,
+        signature=_signature(call),
     )
+
+
+def _signature(call: Mapping[str, Any]) -> str | None:
+    """What Gemini signed a call with, where its compatible route puts it."""
+    extra = call.get("extra_content")
+    google = extra.get("google") if isinstance(extra, Mapping) else None
+    signature = google.get("thought_signature") if isinstance(google, Mapping) else None
+    return signature if isinstance(signature, str) and signature != UNSIGNED else None
 
 
 def _text(content: Any, where: str) -> str:
@@ -142,9 +148,5 @@ def _decode_part(part: Any, where: str) -> UserPart:
         return Text(str(part.get(kind) or ""))
     if kind == "image_url":
         shown = part.get("image_url")
-        url = shown.get("url") if isinstance(shown, Mapping) else None
-        match = _DATA_URI.fullmatch(url) if isinstance(url, str) else None
-        if match is None:
-            raise CannotDecode(f"{where} is an image that is not given as a base64 data URI")
-        return Image(match["media_type"], match["data"])
+        return data_uri(shown.get("url") if isinstance(shown, Mapping) else None, where)
     raise CannotDecode(f"{where} is {part if kind is None else kind!r}; text and images can be read")

@@ -212,7 +212,7 @@ def test_what_no_repair_has_seen_is_encoded_without_raising() -> None:
     for wire in WIRES.values():
         for abilities in (SEES, Abilities(tool_name_in_result=True, strict_alternation=True)):
             payload = wire.encode(messages, system="\udc00", tools=(), abilities=abilities)
-            assert {violation.rule for violation in wire.check(payload, abilities)} <= {"C4", "A3"}
+            assert {violation.rule for violation in wire.check(payload, abilities)} <= {"C4", "A3", "O1"}
     assert anthropic(*messages)[3]["content"][0]["name"] == "functions_read_file"
 
 

@@ -61,8 +61,9 @@ def test_a_longer_history_extends_the_request_of_a_shorter_one(
     )
     before, after = wire.prefix_blocks(short), wire.prefix_blocks(long)
     assert after[: len(before)] == before
+    part = wire.stepwise.part
     if not abilities.strict_alternation:
-        assert long["messages"][: len(short["messages"])] == short["messages"]
+        assert long[part][: len(short[part])] == short[part]
     if json.dumps(short) != json.dumps(long):
         assert wire.prefix_hash(short) != wire.prefix_hash(long)
 
@@ -129,6 +130,8 @@ keys = st.sampled_from(
     re.findall(
         r"\w+",
         """system tools messages role content type text id name input tool_use_id is_error thinking signature data
+        input call_id output summary encrypted_content store previous_response_id max_output_tokens reasoning effort
+        prompt_cache_breakpoint compaction max_tokens tool_name extra_content
         cache_control ttl tool_calls tool_call_id function arguments reasoning_content tool_choice budget_tokens
         max_tokens temperature defer_loading clear_at input_schema source""",
     )
@@ -137,6 +140,7 @@ words = st.sampled_from(
     re.findall(
         r"\w+",
         """user assistant system developer tool text thinking redacted_thinking tool_use tool_result tool_reference
+        message function_call function_call_output compaction compaction_trigger input_text input_image
         image enabled adaptive ephemeral any 1h function image_url""",
     )
 )
@@ -168,7 +172,7 @@ turns = st.lists(
     max_size=4,
 )
 payloads = anything | st.fixed_dictionaries(
-    {"messages": anything | turns},
+    {"messages": anything | turns, "input": anything | turns},
     optional={
         "system": anything,
         "tools": anything,
@@ -185,15 +189,17 @@ def test_checking_never_raises(payload: object, case: tuple[str, Abilities]) -> 
     """Any JSON at all gets an answer, and what is no request gets violations."""
     name, abilities = case
     violations = WIRES[name].check(payload, abilities)
-    if not isinstance(payload, dict) or not isinstance(payload.get("messages"), list):
+    if not isinstance(payload, dict) or not payload.get(WIRES[name].stepwise.part):
         assert violations
-    assert all(violation.rule and violation.where and violation.severity in ("E", "S") for violation in violations)
+    assert all(violation.rule and violation.where and violation.severity in ("E", "S", "$") for violation in violations)
 
 
 @given(payloads, cases)
 def test_prefix_and_marks_take_any_body(payload: object, case: tuple[str, Abilities]) -> None:
     """A body of any shape with lists in their places can be hashed and marked, or comes back as it is."""
-    if isinstance(payload, dict) and all(isinstance(payload.get(key) or [], list) for key in ("tools", "messages")):
+    if isinstance(payload, dict) and all(
+        isinstance(payload.get(key) or [], list) for key in ("tools", "messages", "input")
+    ):
         wire = WIRES[case[0]]
         assert len(wire.prefix_hash(payload)) == (64 if wire.prefix_blocks(payload) else 0)
         wire.mark_cache(payload)

@@ -1,0 +1,238 @@
+"""The OpenAI Responses protocol: messages to a request body.
+
+Laws:
+- `encode` of a longer list extends `encode` of a shorter one, item by item, as long as neither ends in the middle of
+  a step. A reply becomes several items: reasoning, texts and calls, in its own order.
+- Nothing is stored at the provider (`store` is false), so items carry no ids and reasoning travels encrypted (O2).
+- A reasoning item goes back with the item that followed it, to the model that gave it, and to no other (O2, C7).
+
+A `Thinking` part is a reasoning item: `signature` its `encrypted_content`, `text` its summary. An item whose summary
+has several parts is several `Thinking` parts, of which only the last is signed.
+
+Field names and shapes: https://platform.openai.com/docs/api-reference/responses and the types of the official SDK.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ..content import EMPTY_MESSAGE, NO_OUTPUT
+from ..messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    SystemPatch,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    UserMessage,
+    remember,
+)
+from ..scrub import scrub
+from .base import Abilities, Payload
+from .common import (
+    arguments_text,
+    effort_for,
+    image_left_out,
+    image_memo,
+    is_blank,
+    is_clean,
+    patch_text,
+    remember_step,
+    schema,
+    sendable_name,
+    steps,
+)
+from .encoded import Encoded
+
+WIRE = "openai_responses"
+
+#: The least `max_output_tokens` that the provider takes (O5).
+LEAST_OUTPUT = 16
+
+ENCRYPTED = "reasoning.encrypted_content"
+
+Item = dict[str, Any]
+
+
+def encode(
+    messages: Sequence[Message],
+    *,
+    system: str,
+    tools: Sequence[ToolSpec],
+    abilities: Abilities,
+    model: str | None = None,
+) -> Payload:
+    """The parts `instructions`, `tools` and `input` of a request.
+
+    `messages` are repaired ones (see `governors.repair`). Reasoning is kept in replies that came over this wire from
+    `model`; with `model` None, from any model of this wire.
+    """
+    encoded: list[Encoded] = []
+    for item in steps(messages):
+        encoded += encode_unit(item, abilities, model)
+    return {
+        "instructions": "" if is_blank(system) else scrub(system),
+        "tools": [_encode_tool(tool, abilities) for tool in tools],
+        "input": encoded,
+    }
+
+
+def body(
+    parts: Mapping[str, Any],
+    *,
+    model: str,
+    max_output: int,
+    abilities: Abilities,
+    thinking: str | None = None,
+) -> Payload:
+    """A request body around encoded `parts`. `max_output` is in tokens; `thinking` None leaves it to the model."""
+    request: Payload = {"model": model, "max_output_tokens": max(max_output, LEAST_OUTPUT), "store": False}
+    effort = effort_for(thinking, abilities) if thinking is not None else None
+    if abilities.thinking != "none":
+        request["include"] = [ENCRYPTED]  # models that do not reason refuse it
+        if effort is not None:
+            request["reasoning"] = {"effort": effort}
+    for part in ("instructions", "tools"):
+        if parts.get(part):
+            request[part] = parts[part]
+    request["input"] = parts["input"]
+    return request
+
+
+def encode_unit(item: Message | tuple[ToolResult, ...], abilities: Abilities, model: str | None) -> list[Encoded]:
+    """The items of a message or of all results of a step, kept with it."""
+    if isinstance(item, tuple):
+        return remember_step(item, f"{WIRE}/{image_memo(abilities)}", partial(_encode_step, item, abilities))
+    if isinstance(item, AssistantMessage):
+        return remember(item, f"{WIRE}/model={model!r}", partial(_encode_reply, item, model))
+    role = patch_role(abilities)
+    return remember(item, f"{WIRE}/{image_memo(abilities)}/{role}", partial(_encode_user, item, abilities, role))
+
+
+def patch_role(abilities: Abilities) -> str:
+    """Whose role a system patch has: any may follow any on this wire, but not every compatible host keeps to that."""
+    if not abilities.system_anywhere:
+        return "user"
+    return "developer" if abilities.developer_role else "system"
+
+
+def opening(abilities: Abilities) -> None:
+    """None: on this wire the assistant may speak first."""
+
+
+def _encode_user(message: Message, abilities: Abilities, role: str) -> list[Encoded]:
+    if isinstance(message, SystemPatch):
+        plain = role != "user" and not is_blank(message.text)
+        return [_message(role, [_input_text(scrub(message.text) if plain else patch_text(message.text))])]
+    assert isinstance(message, UserMessage)
+    parts = [_encode_part(part, abilities) for part in message.content if not _is_empty(part)]
+    return [_message("user", parts or [_input_text(EMPTY_MESSAGE)])]
+
+
+def _encode_reply(message: AssistantMessage, model: str | None) -> list[Encoded]:
+    """A reply's items; none when nothing of it can be sent: it was only reasoning (C5), or empty."""
+    ours = message.wire == WIRE and (model is None or message.model == model)
+    items: list[Encoded] = []
+    summary: list[str] = []
+    for part in message.content:
+        if isinstance(part, Thinking):
+            summary += [part.text] if part.text else []
+            if part.signature and ours and is_clean(part.signature) and all(map(is_clean, summary)):
+                items.append(_reasoning(summary, part.signature))
+            if part.signature:
+                summary = []
+            continue
+        summary = []
+        if isinstance(part, ToolCall):
+            if part.complete:
+                items.append(_encode_call(part))
+            else:  # what was reasoned before a call goes with it
+                _drop_reasoning(items)
+        elif not is_blank(part.text):
+            items.append(_message("assistant", [{"type": "output_text", "text": scrub(part.text)}]))
+    _drop_reasoning(items)
+    return items
+
+
+def _drop_reasoning(items: list[Encoded]) -> None:
+    """Take reasoning off the end: the item that must follow it is not sent (O2)."""
+    while items and items[-1]["type"] == "reasoning":
+        items.pop()
+
+
+def _reasoning(summary: list[str], encrypted: str) -> Encoded:
+    parts = [{"type": "summary_text", "text": text} for text in summary]
+    return Encoded({"type": "reasoning", "summary": parts, "encrypted_content": encrypted})
+
+
+def _encode_call(call: ToolCall) -> Encoded:
+    return Encoded(
+        {
+            "type": "function_call",
+            "call_id": scrub(call.id),
+            "name": sendable_name(call.name),
+            "arguments": arguments_text(call),
+        }
+    )
+
+
+def _encode_step(results: tuple[ToolResult, ...], abilities: Abilities) -> list[Encoded]:
+    return [
+        Encoded(
+            {
+                "type": "function_call_output",
+                "call_id": scrub(result.call_id),
+                "output": _encode_output(result, abilities),
+            }
+        )
+        for result in results
+    ]
+
+
+def _encode_output(result: ToolResult, abilities: Abilities) -> str | list[Item]:
+    """One text where it can be; a list when there are images."""
+    parts = [_encode_part(part, abilities) for part in result.content if not _is_empty(part)]
+    texts = [part["text"] for part in parts if part["type"] == "input_text"]
+    # The protocol has no flag for errors, so the text says it, unless it does so already.
+    flagged = result.is_error and not result.stand_in
+    says_so = bool(texts) and texts[0].lstrip().casefold().startswith("error")
+    if len(texts) == len(parts):
+        text = "\n\n".join(texts) or NO_OUTPUT
+        return f"error: {text}" if flagged and not says_so else text
+    return [_input_text("error:"), *parts] if flagged and not says_so else parts
+
+
+def _is_empty(part: Text | Image) -> bool:
+    return isinstance(part, Text) and is_blank(part.text)
+
+
+def _encode_part(part: Text | Image, abilities: Abilities) -> Item:
+    if isinstance(part, Text):
+        return _input_text(scrub(part.text))
+    known = is_clean(part.media_type) and part.media_type.startswith("image/")
+    left_out = image_left_out(part, abilities, known=known)
+    if left_out is not None:
+        return _input_text(left_out)
+    return {"type": "input_image", "detail": "auto", "image_url": f"data:{part.media_type};base64,{part.data}"}
+
+
+def _message(role: str, content: list[Item]) -> Encoded:
+    return Encoded({"type": "message", "role": role, "content": content})
+
+
+def _input_text(text: str) -> Item:
+    return {"type": "input_text", "text": text}
+
+
+def _encode_tool(tool: ToolSpec, abilities: Abilities) -> Encoded:
+    block: Item = {"type": "function", "name": scrub(tool.name)}
+    if not is_blank(tool.description):
+        block["description"] = scrub(tool.description)
+    block["parameters"] = schema(tool.parameters, references=abilities.schema_references)
+    block["strict"] = False  # the default here is true, which refuses most schemas
+    return Encoded(block)

@@ -1,0 +1,77 @@
+"""The prefix and the cache on the Responses wire: what reasoning is bound to, item by item (O3, O6)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from .base import Payload
+from .encoded import canonical, last, message_blocks, roll, roll_messages
+
+
+def mark_cache(body: Payload, ttl: Literal["30m", "12h"] = "30m") -> Payload:
+    """`body` with a `prompt_cache_key`: requests with the same instructions and tools go where their cache is (O6).
+
+    The provider sets its breakpoint at the end by itself. A body that has a key already comes back as it is.
+    """
+    if "prompt_cache_key" in body:
+        return body
+    key = hashlib.sha256(b"\n".join(_leading_blocks(body))).hexdigest()[:32]
+    input_last = {name: value for name, value in body.items() if name != "input"}
+    input_last["prompt_cache_key"] = key
+    if ttl != "30m":
+        input_last["prompt_cache_options"] = {"ttl": ttl}
+    return {**input_last, "input": body["input"]} if "input" in body else input_last
+
+
+def prefix_blocks(body: Mapping[str, Any]) -> list[bytes]:
+    """What reasoning is bound to, as canonical bytes in order: instructions, tools, text format, every item (O3)."""
+    blocks = _leading_blocks(body)
+    for item in _items(body):
+        blocks += message_blocks(item, split)
+    return blocks
+
+
+def prefix_hash(body: Mapping[str, Any]) -> str:
+    """SHA-256 in hex over `prefix_blocks`, rolled block by block."""
+    lead = last(roll(b"", _leading_blocks(body)))
+    return last(roll_messages(lead, _items(body), split), lead).hex()
+
+
+def _items(body: Mapping[str, Any]) -> list[Any]:
+    """The input as a list of items: a string is short for one user message."""
+    given = body.get("input") or []
+    return given if isinstance(given, list) else [{"role": "user", "content": given}]
+
+
+def _leading_blocks(body: Mapping[str, Any]) -> list[bytes]:
+    blocks = [canonical(["instructions", body["instructions"]])] if body.get("instructions") else []
+    for tool in body.get("tools") or []:
+        blocks += message_blocks(tool, _tool)
+    text = body.get("text")
+    if isinstance(text, Mapping) and text.get("format") is not None:
+        blocks.append(canonical(["format", text["format"]]))
+    return blocks
+
+
+def _tool(tool: Any) -> Iterator[bytes]:
+    yield canonical(["tool", tool])
+
+
+def split(item: Any) -> Iterator[bytes]:
+    """An item as canonical bytes: it is one block."""
+    yield canonical(item)
+
+
+def reasoning(item: Any) -> Iterator[tuple[bool, str | None]]:
+    """Of an item: whether it is of a reply, and the encrypted content when it is reasoning."""
+    kind = item.get("type") if isinstance(item, dict) else None
+    signature = item.get("encrypted_content") if kind == "reasoning" else None
+    reply = kind in ("reasoning", "function_call") or (isinstance(item, dict) and item.get("role") == "assistant")
+    yield reply, signature if isinstance(signature, str) else None
+
+
+def first_marked(messages: Sequence[Any]) -> int:
+    """Past the end: the provider sets its breakpoints by itself."""
+    return len(messages)
