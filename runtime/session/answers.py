@@ -3,7 +3,8 @@
 Pairing goes by the call that each result names, over the whole branch. Laws:
 - One result a call, the first. A result without a call is left out.
 - A result is late once a request carried the stand-in of its call, or a head took the call out of view, before it
-  came; or when its call was cut off and is never sent. A late result is shown at its own place, never in the slot.
+  came. A late result is shown at its own place, never in the slot. So is the result of a call that was cut off and is
+  never sent, as long as its reply is in view.
 """
 
 from __future__ import annotations
@@ -79,9 +80,11 @@ class Answers:
         reply = self._replies.get(reference[0])
         if reply is None:
             return reference in self._open
-        if not self._could_run(reply, reference[1]):
-            return False
-        return self._is_late(reference, entry.id)
+        made, number = reply_of(reply), reference[1]
+        if number in made.sent:
+            return self._is_late(reference, entry.id)
+        was_cut_off = number < len(made.calls) and not made.calls[number].complete and not _is_unfinished(reply)
+        return was_cut_off and not self._left_view(reference, entry.id)
 
     def result_of(self, reference: CallReference) -> Entry | None:
         return self._results.get(reference)
@@ -102,21 +105,17 @@ class Answers:
             case _:
                 pass
 
-    def _could_run(self, reply: Entry, number: int) -> bool:
-        """Whether the call exists, in a reply that is sent or was only cut off by its length limit."""
-        made = reply_of(reply)
-        record = reply.record
-        unfinished = isinstance(record, MessageRecord) and record.stop in UNFINISHED
-        return number < len(made.calls) and not unfinished and (number in made.sent or not made.calls[number].complete)
-
     def _is_late(self, reference: CallReference, result: int) -> bool:
-        reply = self._replies.get(reference[0])
-        if reply is not None and reference[1] not in reply_of(reply).sent:
-            return True
         missed = self._missed.get(reference)
-        if missed is not None and missed < result:
-            return True
+        return (missed is not None and missed < result) or self._left_view(reference, result)
+
+    def _left_view(self, reference: CallReference, result: int) -> bool:
+        """Whether a head took the call out of view before its result came."""
         return any(head < result and not shown.shows(reference[0]) for head, shown in self._heads)
+
+
+def _is_unfinished(entry: Entry) -> bool:
+    return isinstance(entry.record, MessageRecord) and entry.record.stop in UNFINISHED
 
 
 def _reply(entry: Entry) -> Reply:

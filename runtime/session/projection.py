@@ -34,7 +34,7 @@ from governors.snip import OMITTED_STEPS
 
 from .answers import Answers, Range, range_of, reply_of
 from .entries import CallReference, Entry, HeadRecord, MessageRecord, ResultRecord, SettingRecord, SystemRecord
-from .sections import SystemState, patch_text
+from .sections import SystemState, news, state_of
 
 INTERRUPTED = "[The reply before this message was interrupted; the user saw only a part of it.]"
 
@@ -93,7 +93,7 @@ def system_state(branch: Sequence[Entry]) -> SystemState | None:
         if isinstance(entry.record, SystemRecord):
             state = (state or SystemState()).patched(entry.record)
         elif isinstance(entry.record, HeadRecord):
-            state = SystemState(dict(entry.record.baseline.sections), entry.record.baseline.tools)
+            state = state_of(entry.record.baseline)
     return state
 
 
@@ -128,7 +128,7 @@ class _View:
 
     def _begin_at(self, entry: Entry, record: HeadRecord) -> None:
         self.head, self.head_id = record, entry.id
-        self.baseline = SystemState(dict(record.baseline.sections), record.baseline.tools)
+        self.baseline = state_of(record.baseline)
         self._range = range_of(record)
         if record.summary is not None and record.placement == "first":
             self._summary(entry, record.summary)
@@ -222,7 +222,7 @@ class _View:
             self._has_baseline = True
         elif entry.id > self.head_id:
             self.state = self.state.patched(record)
-            self.messages.append(_made(entry, "patch", lambda: SystemPatch(patch_text(record), origin=entry.id)))
+            self.messages.append(_made(entry, "patch", lambda: SystemPatch(news(record), origin=entry.id)))
 
     def _summary(self, head: Entry, summary: str) -> None:
         self.messages.append(_made(head, "summary", lambda: UserMessage((Text(summary),), origin=head.id)))

@@ -7,11 +7,12 @@ changed and gives no orders.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from governors.messages import ToolSpec
 
-from .entries import SystemRecord
+from ..sections import Section, Sections, apply, patch_text, render
+from .entries import Baseline, SystemRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class SystemState:
     not move the prefix (a patch tells the model instead).
     """
 
-    sections: Mapping[str, str] = field(default_factory=dict)
+    sections: Sections = ()
     tools: tuple[ToolSpec, ...] = ()
     offered: tuple[ToolSpec, ...] = ()
 
@@ -33,36 +34,38 @@ class SystemState:
     @property
     def text(self) -> str:
         """The system prompt."""
-        return "\n\n".join(text for text in self.sections.values() if text)
+        return render(self.sections)
+
+    @property
+    def baseline(self) -> Baseline:
+        """The whole state, as a head keeps it."""
+        return Baseline(sections={section.name: section.text for section in self.sections}, tools=self.tools)
 
     def patched(self, record: SystemRecord) -> SystemState:
-        """The state after `record`. What changes keeps its place in the text and in `offered`, new things come last."""
-        sections = dict(self.sections)
-        for name, text in record.sections.items():
-            if text is None:
-                sections.pop(name, None)
-            else:
-                sections[name] = text
+        """The state after `record`. What changes keeps its place; new tools come last in `offered`."""
         added = {tool.name: tool for tool in record.tools_added}
         kept = (tool for tool in self.tools if tool.name not in record.tools_removed and tool.name not in added)
         offered = tuple(added.get(tool.name, tool) for tool in self.offered)
         known = {tool.name for tool in self.offered}
         new = _sorted(tool for tool in added.values() if tool.name not in known)
-        return SystemState(sections, (*kept, *added.values()), (*offered, *new))
+        return SystemState(apply(self.sections, record.sections), (*kept, *added.values()), (*offered, *new))
 
 
 def _sorted(tools: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
     return tuple(sorted(tools, key=lambda tool: tool.name))
 
 
-def patch_text(record: SystemRecord) -> str:
+def state_of(baseline: Baseline) -> SystemState:
+    return SystemState(sections_of(baseline.sections), baseline.tools)
+
+
+def sections_of(texts: Mapping[str, str]) -> Sections:
+    return tuple(Section(name, text) for name, text in texts.items())
+
+
+def news(record: SystemRecord) -> str:
     """What a `system` entry says to a model when it stands inside the conversation."""
-    lines = ["The system prompt has changed since the conversation began."]
-    for name, text in record.sections.items():
-        if text is None:
-            lines.append(f"Section {name} is no longer part of it.")
-        else:
-            lines.append(f"Section {name} now reads:\n{text}")
+    lines = [patch_text(record.sections)] if record.sections else []
     if record.tools_added:
         lines.append("Tools that are now available: " + ", ".join(tool.name for tool in record.tools_added) + ".")
     if record.tools_removed:

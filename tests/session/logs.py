@@ -17,7 +17,6 @@ from governors.messages import (
     UserMessage,
 )
 from runtime.session.entries import (
-    Baseline,
     Entry,
     HeadRecord,
     IntentRecord,
@@ -94,7 +93,7 @@ class Log:
                 start=start,
                 resume=resume,
                 summary=summary,
-                baseline=Baseline(sections=dict(projection.state.sections), tools=projection.state.tools),
+                baseline=projection.state.baseline,
                 cause="test",
                 generation=projection.generation + 1,
                 settings=dict(projection.settings),

@@ -274,6 +274,14 @@ def test_rule_5_from_may_be_the_result_of_a_call_that_was_cut_off(log: Log) -> N
     assert read_from_start(log) == [late(reply)]
 
 
+def test_rule_4_a_result_of_a_call_that_was_cut_off_goes_when_its_reply_has_gone(log: Log) -> None:
+    """Such a call never ran, so no head carries it as open."""
+    reply = log.reply("long", call("a", complete=False), stop="length")
+    log.head(log.user("three"))
+    log.result(reply, text="real")
+    assert read_from_start(log) == ["user: three"]
+
+
 def test_rule_5_a_result_goes_with_its_call(log: Log) -> None:
     """A result that stood in its slot leaves with it, though it was written after `from`."""
     reply = log.calls("a")
