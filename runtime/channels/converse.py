@@ -61,10 +61,10 @@ class Stage:
         lines: list[str] = []
         for each in shown:
             drawn = self.renderer.draw(each, self.screen.columns)
-            if isinstance(each, Block) and self._printed:
-                drawn, self._printed = continuation(self._printed, drawn), []
-            elif gap(self._last, each):
+            if self._parted(each):
                 lines.append("")
+            if isinstance(each, Block):
+                drawn, self._printed = continuation(self._printed, drawn), []
             lines.extend(drawn)
             self._last = each
         if any(isinstance(each, Block) for each in shown):
@@ -89,7 +89,7 @@ class Stage:
         already = len(self._printed)
         count = settled(block.source, len(drawn), already, room)
         if count > already:
-            lead = [""] if not already and gap(self._last, block) else []
+            lead = [""] if self._parted(block) else []
             self._last = block
             new = [*lead, *continuation(self._printed, drawn[:count])]
             self._printed = drawn[:count]
@@ -97,11 +97,17 @@ class Stage:
             self.screen.emit(new)
         self._open = drawn[count:][-room:]
 
+    def _parted(self, next_: Shown) -> bool:
+        """Whether a blank line comes before `next_`; not inside a block, unless something came between."""
+        if isinstance(next_, Block) and self._printed:
+            return isinstance(self._last, Line)
+        return gap(self._last, next_)
+
     def live(self) -> str:
         width = self.screen.columns
         now = time.monotonic()
         lines = list(self._open)
-        if lines and not self._printed and gap(self._last, self.state.writing.rest):
+        if lines and self._parted(self.state.writing.rest):
             lines.insert(0, "")
         extra: list[str] = []
         for line in activity(self.state, self.talk.waiting(), now, width):
