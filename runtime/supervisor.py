@@ -54,7 +54,8 @@ class Supervisor:
 
     async def newest(self, name: str) -> Agent:
         """The agent on the session that was written last. Raises `SessionError` when there is none."""
-        sessions = await anyio.to_thread.run_sync(self.store.list, name)
+        listed = await anyio.to_thread.run_sync(self.store.list, name)
+        sessions = [info for info in listed if not info.empty]
         if not sessions:
             raise SessionError(f"there is no session of {name} to continue yet; start one without --continue")
         return await self.agent(name, sessions[0].id)

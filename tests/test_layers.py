@@ -20,12 +20,13 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"commands"}),
     frozenset({"conversing", "doctor"}),
     frozenset({"app"}),
-    frozenset({"channels"}),
+    frozenset({"channels", "replay"}),
     frozenset({"choice", "supervisor"}),
     frozenset({"agent"}),
     frozenset({"prompt", "tools"}),
     frozenset({"skills"}),
     frozenset({"session", "providers", "config", "workspace", "events"}),
+    frozenset({"sections"}),
     frozenset({"errors", "version"}),
 )
 #: Imports that go against the layers, each with its reason.

@@ -21,7 +21,7 @@ from governors.wire.base import Payload
 from governors.wire.common import rolling_hash
 
 from ..providers.base import ChosenModel, ModelInfo
-from ..session.entries import Baseline, CallReference, Entry, HeadRecord, MessageRecord, Record, RequestRecord
+from ..session.entries import CallReference, Entry, HeadRecord, MessageRecord, Record, RequestRecord
 from ..session.projection import Projection, project
 from .fit import Fit, budget_of
 from .inbox import waiting_items
@@ -141,11 +141,10 @@ def _head(situation: Situation, projection: Projection, governed: Governed) -> H
     messages = projection.messages
     start = messages[cut.start].origin
     assert isinstance(start, int)
-    state = projection.state
     return HeadRecord(
         start=start,
         resume=_resume(messages, cut),
-        baseline=Baseline(sections=dict(state.sections), tools=state.tools),
+        baseline=projection.state.baseline,
         cause="snip",
         generation=projection.generation + 1,
         summary=_summary(situation, projection, cut),

@@ -5,13 +5,14 @@ What a model was told stands; a change is an entry that holds only what changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import anyio.to_thread
 
 from governors.messages import ToolSpec
 
 from ..providers.base import ChosenModel
+from ..sections import Sections, diff
 from ..session.entries import SystemRecord
 from ..session.projection import system_state
 from ..session.sections import SystemState
@@ -24,37 +25,20 @@ async def refresh_system(session: Session, equipment: Equipment, model: ChosenMo
     specs = equipment.toolset.specs if model.info.abilities.tools else ()
     names = [spec.name for spec in specs]
     prompt = await anyio.to_thread.run_sync(equipment.prompt.build, equipment.channel, names, model.info.profile)
-    sections = {section.name: section.text for section in prompt.sections}
-    records = changes(system_state(session.branch()), sections, specs)
+    records = changes(system_state(session.branch()), prompt.sections, specs)
     if records:
         await session.append(*records)
     return prompt.warnings
 
 
-def changes(state: SystemState | None, sections: Mapping[str, str], tools: Sequence[ToolSpec]) -> list[SystemRecord]:
-    """The entries after which `state` (None: nothing yet) holds exactly `sections`, in order, and `tools`."""
-    shown = {} if state is None else state.sections
-    known = {} if state is None else {tool.name: tool for tool in state.tools}
+def changes(state: SystemState | None, sections: Sections, tools: Sequence[ToolSpec]) -> list[SystemRecord]:
+    """The entry after which `state` (None: nothing yet) holds exactly `sections`, in order, and `tools`; none when it
+    does so already."""
+    shown = state or SystemState()
+    known = {tool.name: tool for tool in shown.tools}
     added = tuple(tool for tool in tools if known.get(tool.name) != tool)
     removed = tuple(name for name in known if name not in {tool.name for tool in tools})
-    changed: dict[str, str | None] = {name: None for name in shown if name not in sections}
-    changed.update({name: text for name, text in sections.items() if shown.get(name) != text})
-    if _order_after(shown, changed) == list(sections):
-        if state is not None and not changed and not added and not removed:
-            return []
-        return [SystemRecord(sections=changed, tools_added=added, tools_removed=removed)]
-    nothing: dict[str, str | None] = dict.fromkeys(shown)
-    return [
-        SystemRecord(sections=nothing),
-        SystemRecord(sections=dict(sections), tools_added=added, tools_removed=removed),
-    ]
-
-
-def _order_after(shown: Mapping[str, str], changed: Mapping[str, str | None]) -> list[str]:
-    order = dict.fromkeys(shown)
-    for name, text in changed.items():
-        if text is None:
-            order.pop(name, None)
-        else:
-            order[name] = None
-    return list(order)
+    changed = diff(shown.sections, sections)
+    if state is not None and not changed and not added and not removed:
+        return []
+    return [SystemRecord(sections=changed, tools_added=added, tools_removed=removed)]

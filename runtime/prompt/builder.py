@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
+from ..sections import GLOBAL_MEMORY, IDENTITY, PROJECT_MEMORY, Section, Sections, tagged
 from ..skills import MAX_SKILL_CHARACTERS, Skills, collect_skills, skill_roots
 from ..workspace import MEMORY_FILE, FileText, Workspace
 from .fingerprint import Stamp, stamps
@@ -28,7 +29,6 @@ from .layers import (
     skill_sections,
 )
 from .reading import Reader
-from .sections import GLOBAL_MEMORY, IDENTITY, PROJECT_MEMORY, Section, Sections, tagged
 
 _MOST_KEPT = 64  # combinations of channel, tools and profile; more means that somebody varies them without end
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ..sections import RUNTIME, SKILL_PREFIX, SKILLS, Section
 from ..skills import Skill, Skills
 from ..workspace import MEMORY_FILE, FileText
 from .fence import fence, fence_line, fence_notes
-from .sections import RUNTIME, SKILL_PREFIX, SKILLS, Section
 
 #: The most that is shown of a file, in characters. Instructions beyond that are better kept in a skill.
 FILE_LIMITS = {"AGENTS.md": 24_000, "SOUL.md": 8_000, "USER.md": 8_000, "TOOLS.md": 8_000}

@@ -98,9 +98,12 @@ class LogFile:
             self._write(b"\n")
             self.length += 1
 
-    def close(self) -> None:
+    def close(self, *, discard: bool = False) -> None:
+        """Give up the file and its lock. `discard` removes a file that holds no entry: nobody said anything in it."""
         try:
             os.close(self.descriptor)
+            if discard:
+                self.path.unlink(missing_ok=True)
         finally:
             self.lock.release()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -95,12 +96,12 @@ class Session:
         return entries
 
     async def close(self) -> None:
-        """Close the file and give up the lock; a second call does nothing."""
+        """Close the file and give up the lock; a second call does nothing. A session without entries leaves no file."""
         with anyio.CancelScope(shield=True):
             async with self._lock:
                 log, self._log = self._log, None
                 if log is not None:
-                    await anyio.to_thread.run_sync(log.close)
+                    await anyio.to_thread.run_sync(partial(log.close, discard=not len(self.tree) and not self.findings))
 
 
 async def create_session(path: Path, header: Header, now: Callable[[], str]) -> Session:

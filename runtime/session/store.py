@@ -24,13 +24,15 @@ _LONGEST_NAME = 200  # bytes; file systems take 255, and side files add their su
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """A session as a list shows it. `changed` is the time of its last write (seconds since 1970)."""
+    """A session as a list shows it. `changed` is the time of its last write (seconds since 1970); `empty`: nothing was
+    said in it yet."""
 
     id: str
     agent: str
     created: str
     path: Path
     changed: float
+    empty: bool = False
 
 
 class SessionStore:
@@ -88,8 +90,9 @@ def _info(path: Path) -> SessionInfo | None:
             return None
         with path.open("rb") as file:
             header = decode_header(file.readline(65_536))
+            empty = not file.read(1)
         if file_name(header.id) != path.stem:
             return None
-        return SessionInfo(header.id, header.agent, header.created, path, path.stat().st_mtime)
+        return SessionInfo(header.id, header.agent, header.created, path, path.stat().st_mtime, empty)
     except (OSError, BadLine, SessionError):
         return None

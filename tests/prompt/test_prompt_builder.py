@@ -15,10 +15,11 @@ import pytest
 import tiktoken
 
 import governors
-from runtime.prompt import PromptBuilder, diff, render, runtime_context
+from runtime.prompt.builder import PromptBuilder
+from runtime.prompt.context import runtime_context
 from runtime.prompt.fingerprint import SETTLE_NS
 from runtime.prompt.layers import FILE_LIMITS, LIST_LIMIT
-from runtime.prompt.sections import place
+from runtime.sections import diff, place, render
 from runtime.workspace import MEMORY_FILE, Workspace, init_workspace, open_workspace
 
 TOOLS = ("read_file", "write_file", "edit_file", "list_dir", "grep", "exec", "skill")

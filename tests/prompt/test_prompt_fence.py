@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runtime.prompt.context import runtime_context
 from runtime.prompt.fence import TAGS, fence, fence_line, fence_notes
-from runtime.prompt.sections import Section, render, tagged
+from runtime.sections import Section, render, tagged
 
 PIECES = [
     "<",

@@ -131,4 +131,4 @@ def line(message: Message) -> str:
         case ToolResult():
             return f"result: {message.text}"
         case SystemPatch():
-            return "patch: " + message.text.splitlines()[-1]
+            return f"patch: {message.text}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from governors.messages import ToolSpec
+from governors.messages import SystemPatch, ToolSpec
 from governors.snip import OMITTED_STEPS
 from runtime.session.entries import LeafRecord, SettingRecord
 from runtime.session.projection import INTERRUPTED, project
@@ -190,7 +190,8 @@ def test_rule_6_at_a_head_all_earlier_system_entries_fold_into_the_baseline(log:
     assert (projection.baseline.text, projection.state.text) == ("newer", "newest")
     assert [tool.name for tool in projection.tools] == ["a", "b"]
     assert read_from_start(log)[0] == "user: three"
-    assert [line for line in log.shown if line.startswith("patch")] == ["patch: newest"]
+    (patch,) = (message for message in projection.messages if isinstance(message, SystemPatch))
+    assert "newest" in patch.text
 
 
 def test_heads_carry_the_settings(log: Log) -> None:

@@ -103,6 +103,15 @@ async def test_a_closed_session_refuses(session: Session) -> None:
     await (await open_session(session.path, now)).close()
 
 
+async def test_a_session_in_which_nothing_was_said_leaves_no_file(session: Session, path: Path) -> None:
+    """Unless the file holds something that could not be read: that is nobody's to throw away."""
+    await session.close()
+    assert not path.exists()
+    path.write_bytes(file_of() + b"broken\n")
+    await (await open_session(path, now)).close()
+    assert path.exists()
+
+
 async def test_a_session_that_is_open_is_locked(session: Session) -> None:
     """Until it is closed."""
     with pytest.raises(SessionLocked):

@@ -63,8 +63,9 @@ async def test_sessions_lie_under_their_agent(store: SessionStore) -> None:
     named, other = await store.create("My Agent", "chat/1"), await store.create("My Agent")
     assert named.path == store.folder / "%4dy%20%41gent" / "chat%2f1.jsonl"
     assert (other.id, other.agent, other.header.created) == ("id-1", "My Agent", AT)
-    await named.close()
-    await other.close()
+    for session in (named, other):
+        await session.append(user("hi"))
+        await session.close()
     assert store.exists("My Agent", "chat/1") and not store.exists("My Agent", "chat_1")
 
 
@@ -95,6 +96,7 @@ async def test_the_list_shows_sessions_only_newest_first(store: SessionStore) ->
     """Side files, copies, folders, pipes and other people's files are left out; so is an agent without sessions."""
     for number, name in enumerate(["old", "new", "middle"]):
         session = await store.create("a", name)
+        await session.append(user("hi"))
         await session.close()
         changed = 1_000_000 + [0, 200, 100][number]
         os.utime(session.path, (changed, changed))
@@ -113,7 +115,9 @@ async def test_the_list_shows_sessions_only_newest_first(store: SessionStore) ->
 async def test_every_listed_session_can_be_opened(store: SessionStore) -> None:
     """By the agent and id that the list shows, whatever letters they are made of."""
     for name in ["A b", "é", "..", "a%2fb"]:
-        await (await store.create("Ä", name)).close()
+        session = await store.create("Ä", name)
+        await session.append(user("hi"))
+        await session.close()
     listed = store.list("Ä")
     assert {info.id for info in listed} == {"A b", "é", "..", "a%2fb"}
     for info in listed:

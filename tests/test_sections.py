@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.prompt.sections import Section, Sections, apply, diff, patch_text, place, render, replay, tagged
+from runtime.sections import Section, Sections, apply, diff, patch_text, place, render, replay, tagged
 
 NAMES = (
     "identity",
