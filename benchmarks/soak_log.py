@@ -11,8 +11,9 @@ when anything was lost.
 from __future__ import annotations
 
 import argparse
+import os
 import random
-import subprocess
+import signal
 import sys
 import tempfile
 import time
@@ -37,7 +38,7 @@ def message(seed: int, number: int) -> Entry:
     return Entry(number, number - 1 or None, "", MessageRecord(role="user", content=(Text(text_of(seed, number)),)))
 
 
-def write_for_ever(path: Path, seed: int) -> None:
+def write_for_ever(path: Path, seed: int, pipe: int) -> None:
     """The child: append and acknowledge until killed."""
     log, reading = open_log(path)
     sizes = random.Random(seed)
@@ -46,22 +47,30 @@ def write_for_ever(path: Path, seed: int) -> None:
         batch = tuple(message(seed, number + each) for each in range(1, sizes.randint(1, 5) + 1))
         log.append(batch)
         number = batch[-1].id
-        print(number, flush=True)
+        os.write(pipe, f"{number}\n".encode())
 
 
 def killed_session(path: Path, seed: int) -> int:
     """Let a child write to `path` and kill it. Returns the last id that it acknowledged."""
     create_log(path, Header(id=str(seed), agent="soak", created="")).close()
-    command = [sys.executable, __file__, "--child", str(path), "--seeds", f"{seed}:{seed + 1}"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
-        assert child.stdout is not None
-        first = child.stdout.readline()
-        if not first:
-            raise SystemExit("the child ended before it acknowledged anything")
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            write_for_ever(path, seed, writing)
+        finally:
+            os._exit(1)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as acknowledged:
+        first = acknowledged.readline()
         time.sleep(random.Random(-seed - 1).uniform(0, _LONGEST_LIFE))
-        child.kill()
-        rest = child.stdout.read()
-    return [int(line) for line in (first + rest).splitlines(keepends=True) if line.endswith(b"\n")][-1]
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        told = first + acknowledged.read()
+    whole = [line for line in told.splitlines(keepends=True) if line.endswith(b"\n")]
+    if not whole:
+        raise SystemExit("the child ended before it acknowledged anything")
+    return int(whole[-1])
 
 
 def check(path: Path, seed: int, acknowledged: int) -> tuple[int, bool]:
@@ -81,12 +90,9 @@ def check(path: Path, seed: int, acknowledged: int) -> tuple[int, bool]:
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    arguments.add_argument("--seeds", default="0:20", help="first:last+1")
-    arguments.add_argument("--child", type=Path, help=argparse.SUPPRESS)
+    arguments.add_argument("--seeds", default="0:20", help="FIRST:LAST, without LAST")
     given = arguments.parse_args()
     first, last = (int(each) for each in given.seeds.split(":"))
-    if given.child is not None:
-        write_for_ever(given.child, first)
     total = lost = torn = 0
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(first, last):
