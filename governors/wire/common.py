@@ -6,11 +6,11 @@ Every text here is a function of the message alone, so the same message has the 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..arguments import MAX_DEPTH, parse_object
 from ..messages import Image, Text, ToolCall, ToolResult
 from ..scrub import may_hide_surrogate, scrub
 from .base import EFFORTS, THINKING_LEVELS, Abilities, CannotDecode
@@ -20,9 +20,6 @@ from .references import inlined
 
 #: Stands before a conversation that the assistant opens, on wires where the user must (A1).
 OPENING = "(the assistant speaks first)"
-
-#: Arguments and schemas nested deeper than this are not sent: JSON parsers give up at some such depth.
-MAX_DEPTH = 100
 
 _DATA_URI = re.compile(r"data:(?P<media_type>[^;,]+);base64,(?P<data>.*)", re.DOTALL)
 _NAME_REFUSED = re.compile(r"[^A-Za-z0-9_-]")
@@ -58,44 +55,6 @@ def schema(parameters: Mapping[str, Any], *, references: bool = True) -> dict[st
     if not references:
         parameters = inlined(parameters)
     return scrub_json({"properties": {}, **parameters, "type": "object"}, sort=True)  # type: ignore[no-any-return] # a Mapping goes in, a dict comes out
-
-
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is not JSON")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if math.isinf(number):
-        raise ValueError(f"{digits} is out of range")
-    return number
-
-
-def parse_object(text: str) -> dict[str, Any] | None:
-    """The JSON object in `text`, or None when it is not one that a provider would take (C2)."""
-    try:
-        value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(value, dict):
-        return None
-    if text.count("{") + text.count("[") > MAX_DEPTH and depth_over(value, MAX_DEPTH):
-        return None
-    return value
-
-
-def depth_over(value: Any, limit: int) -> bool:
-    """Whether containers nest more than `limit` deep. Does not recurse, so any depth is safe."""
-    level = [value]
-    for _ in range(limit):
-        level = [item for container in level for item in _items(container) if isinstance(item, dict | list)]
-        if not level:
-            return False
-    return True
-
-
-def _items(container: Any) -> Iterable[Any]:
-    return container.values() if isinstance(container, dict) else container
 
 
 def _may_be_unclean(json_text: str) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..arguments import parse_object
 from ..scrub import may_hide_surrogate
 from .base import Abilities, Violation
 from .checking import misshapen, refused, text_of, unsorted_tools
-from .common import is_blank, parse_object, scrub_json
+from .common import is_blank, scrub_json
 from .references import has_references
 
 

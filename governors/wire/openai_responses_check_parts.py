@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..arguments import parse_object
 from ..scrub import may_hide_surrogate
 from .base import Abilities, Violation
 from .checking import misshapen, refused, text_of, unsorted_tools
-from .common import parse_object, scrub_json
+from .common import scrub_json
 from .openai_responses import ENCRYPTED, LEAST_OUTPUT
 from .references import has_references
 

@@ -9,13 +9,20 @@ from typing import Any
 DEFINITIONS = ("$defs", "definitions")
 
 
+#: Places where a definition is written out before the rest become `{}`: definitions that name each other many times
+#: over would grow without bound.
+MOST_WRITTEN = 1_000
+
+
 def inlined(schema: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of `schema` with each local `$ref` replaced by what it names.
 
     A definition inside itself becomes `{}`, as does a reference to what is not there: any value is allowed then.
     """
-    written = _written(schema, schema, ())
-    return {key: value for key, value in written.items() if key not in DEFINITIONS}
+    writer = _Writer(schema)
+    body = {key: value for key, value in schema.items() if key not in DEFINITIONS}
+    written: dict[str, Any] = writer.write(body, ())
+    return written
 
 
 def has_references(value: Any) -> bool:
@@ -32,21 +39,26 @@ def has_references(value: Any) -> bool:
     return False
 
 
-def _written(value: Any, root: Mapping[str, Any], inside: tuple[str, ...]) -> Any:
-    if isinstance(value, list | tuple):
-        return [_written(item, root, inside) for item in value]
-    if not isinstance(value, Mapping):
-        return value
-    reference = value.get("$ref")
-    if not isinstance(reference, str):
-        if not inside:  # definitions are read where they are named
-            return {key: item if key in DEFINITIONS else _written(item, root, ("",)) for key, item in value.items()}
-        return {key: _written(item, root, inside) for key, item in value.items()}
-    beside = {key: _written(item, root, inside) for key, item in value.items() if key != "$ref"}
-    named = None if reference in inside else _find(reference, root)
-    if not isinstance(named, Mapping):
-        return beside
-    return {**_written(named, root, (*inside, reference)), **beside}
+class _Writer:
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._left = MOST_WRITTEN
+
+    def write(self, value: Any, inside: tuple[str, ...]) -> Any:
+        """`value` without references; `inside` are those that are being written out."""
+        if isinstance(value, list | tuple):
+            return [self.write(item, inside) for item in value]
+        if not isinstance(value, Mapping):
+            return value
+        reference = value.get("$ref")
+        if not isinstance(reference, str):  # a property may be named so
+            return {key: self.write(item, inside) for key, item in value.items()}
+        beside = {key: self.write(item, inside) for key, item in value.items() if key != "$ref"}
+        named = None if reference in inside or not self._left else _find(reference, self._root)
+        if not isinstance(named, Mapping):
+            return beside
+        self._left -= 1
+        return {**self.write(named, (*inside, reference)), **beside}
 
 
 def _find(reference: str, root: Mapping[str, Any]) -> Any:

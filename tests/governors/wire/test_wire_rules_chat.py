@@ -18,9 +18,12 @@ HI = {"role": "user", "content": "hi"}
 OK = {"role": "assistant", "content": "ok"}
 SYSTEM = {"role": "system", "content": "be kind"}
 DEVELOPER = {"role": "developer", "content": "be kind"}
-IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 TEXT = {"type": "text", "text": "x"}
 TOOL = {"type": "function", "function": {"name": "t", "parameters": {"type": "object"}}}
+REFERRING = {"type": "function", "function": {"name": "t", "parameters": {"items": [{"$ref": "#/$defs/X"}]}}}
+SIGNED = Abilities(call_signatures=True)
+REPLAYS = Abilities(replay_reasoning=True)
 
 
 def call(identity: Any = "a", name: Any = "t", arguments: Any = "{}") -> dict[str, Any]:
@@ -33,6 +36,9 @@ def reply(*calls: Any, content: Any = None, **more: Any) -> dict[str, Any]:
 
 def result(identity: Any = "a", content: Any = "done", **more: Any) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": identity, "content": content, **more}
+
+
+SIGNED_CALL = {**call(), "extra_content": {"google": {"thought_signature": "s"}}}
 
 
 def payload(*messages: Any, **fields: Any) -> dict[str, Any]:
@@ -99,6 +105,19 @@ BROKEN: list[tuple[str, str, Any, Abilities]] = [
     ("H3", "messages[1]", payload(SYSTEM, OK), STRICT),
     ("H3", "messages[2]", payload(HI, OK, OK), STRICT),
     ("H4", "reasoning_effort", payload(HI, reasoning_effort="low", tools=[TOOL]), Abilities(thinking_with_tools=False)),
+    ("C6", "tools[1]", payload(HI, tools=[TOOL, {**TOOL, "function": {"name": "a"}}]), CAREFUL),
+    ("A12", "messages", payload({"role": "user", "content": [IMAGE] * 3}), Abilities(max_images=2)),
+    ("A12", "messages", payload(HI, HI), Abilities(max_messages=1)),
+    ("A12", "payload", payload(HI), Abilities(max_body_bytes=31)),
+    ("A12", "messages[0].content[0]", payload({"role": "user", "content": [IMAGE]}), Abilities(max_image_bytes=3)),
+    ("G2", "messages[1].tool_calls[0]", payload(HI, reply(call()), result()), SIGNED),
+    ("G2", "messages[1].tool_calls[0]", payload(HI, reply({**call(), "extra_content": {}}), result()), SIGNED),
+    ("DEEPSEEK", "messages[1].reasoning_content", payload(HI, reply(call()), result()), REPLAYS),
+    ("KIMI", "tool_choice", payload(HI, tool_choice="required"), Abilities(forced_tool=False)),
+    ("KIMI", "tool_choice", payload(HI, tool_choice={"type": "function"}), Abilities(forced_tool=False)),
+    ("GLM", "reasoning_effort", payload(HI, reasoning_effort="none"), Abilities(efforts=("low", "high"))),
+    ("GLM", "thinking.clear_thinking", payload(HI, thinking={"type": "enabled"}), Abilities(keeps_thinking=True)),
+    ("GLM", "tools[0].function.parameters", payload(HI, tools=[REFERRING]), Abilities(schema_references=False)),
 ]
 
 FINE: list[tuple[str, Any, Abilities]] = [
@@ -131,7 +150,22 @@ FINE: list[tuple[str, Any, Abilities]] = [
     ("a step between replies", payload(HI, reply(call()), result(), OK, HI), STRICT),
     ("no effort with tools", payload(HI, reasoning_effort="none", tools=[TOOL]), Abilities(thinking_with_tools=False)),
     ("effort without tools", payload(HI, reasoning_effort="low"), Abilities(thinking_with_tools=False)),
-    ("tools with parameters", payload(HI, tools=[TOOL]), CAREFUL),
+    ("tools with parameters", payload(HI, tools=[TOOL, {**TOOL, "function": {"name": "u"}}]), CAREFUL),
+    ("two images", payload({"role": "user", "content": [IMAGE] * 2}), Abilities(max_images=2, max_image_bytes=4)),
+    ("a body of the largest size", payload(HI), Abilities(max_messages=1, max_body_bytes=33)),
+    ("a signed call, and one beside it", payload(HI, reply(SIGNED_CALL, call("b")), result(), result("b")), SIGNED),
+    ("an older turn without reasoning", payload(HI, reply(call()), result(), OK, HI), REPLAYS),
+    ("empty reasoning", payload(HI, reply(call(), reasoning_content=""), result()), REPLAYS),
+    ("a free choice", payload(HI, tool_choice="auto"), Abilities(forced_tool=False)),
+    ("a forced call", payload(HI, tool_choice="required"), CAREFUL),
+    ("an effort that is taken", payload(HI, reasoning_effort="low"), Abilities(efforts=("low", "high"))),
+    (
+        "thinking that is kept, or off",
+        payload(HI, thinking={"type": "enabled", "clear_thinking": False}),
+        Abilities(keeps_thinking=True),
+    ),
+    ("no thinking to keep", payload(HI, thinking={"type": "disabled"}), Abilities(keeps_thinking=True)),
+    ("a reference that is followed", payload(HI, tools=[REFERRING]), CAREFUL),
 ]
 
 
@@ -149,4 +183,12 @@ def test_a_near_miss_is_not_flagged(body: Any, abilities: Abilities) -> None:
 
 def test_every_rule_is_broken_here() -> None:
     """The table has a payload for each rule that this wire's checker knows."""
-    assert {rule for rule, *_ in BROKEN} == {"SHAPE", "C1", "C2", "C3", "C4", "C5", "H1", "H2", "H3", "H4"}
+    wanted = {"SHAPE", "C1", "C2", "C3", "C4", "C5", "C6", "A12", "H1", "H2", "H3", "H4"}
+    assert {rule for rule, *_ in BROKEN} == {*wanted, "G2", "DEEPSEEK", "KIMI", "GLM"}
+
+
+def test_severities() -> None:
+    """An orphan and lost reasoning are silent losses, unsorted tools cost money, all else is a refusal."""
+    found = {(each.rule, each.severity) for _, _, body, abilities in BROKEN for each in check(body, abilities)}
+    assert {rule for rule, severity in found if severity == "S"} == {"C4", "GLM"}
+    assert {rule for rule, severity in found if severity == "$"} == {"C6"}
