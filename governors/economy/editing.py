@@ -112,7 +112,7 @@ def weigh_edit(
     return EditForecast(reason, proposal.saved, saving, cost, calls, 0.0 if reason else missed)
 
 
-def low_watermark(budget: int, growth: int, share: float = 0.6) -> int:
+def low_watermark(budget: int, growth: int, share: float = 0.5) -> int:
     """How many tokens a request may hold after a cut that its size forced, so that the next does not force another.
 
     `growth` is the most that one call has added so far. Money alone would cut to nothing (a smaller rest is cheaper

@@ -45,7 +45,7 @@ class Waiting:
     def ends_after(self, seconds: float) -> float:
         """The chance that a gap ends, and later than `seconds` from its start."""
         survival: float = (self.logs / (self.logs + log1p(seconds / self.scale))) ** self.gaps
-        return (1 - self.never) * survival
+        return survival * self.returns / (1 + self.returns)
 
     def lasts(self, seconds: float) -> float:
         """The chance that a gap is longer than `seconds`, whether it ends or not."""

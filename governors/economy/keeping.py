@@ -92,13 +92,14 @@ def _gap(prefix: int, lifetime: int, prices: Prices, waiting: Waiting, loss: flo
     """How many warmings a gap is worth, and what it is then expected to cost."""
     read = prices.at(prefix).read * prefix
     count, spent = 0, 0.0
+    late = waiting.ends_after(lifetime)  # the chance of a cold start
     if prices.warming and loss > 0:
         most = MOST if read * MOST <= loss else int(loss / read)
         for start in (step * number for number in range(1, most + 1)):
-            waits = waiting.lasts(start)
-            comes = waiting.ends_after(start + lifetime - step) - waiting.ends_after(start + lifetime)
-            if comes * loss <= read * waits:
+            later, waits = waiting.ends_after(start + lifetime), waiting.lasts(start)
+            if (late - later) * loss <= read * waits:
                 break
             count += 1
             spent += read * waits
-    return count, spent + waiting.ends_after(step * count + lifetime) * loss
+            late = later
+    return count, spent + late * loss

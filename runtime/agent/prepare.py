@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from governors.budget import Budget
 from governors.errors import IllegalPayload
@@ -104,7 +105,7 @@ def _govern(situation: Situation, projection: Projection) -> Governed:
     messages = projection.messages
     info = situation.model.info
     opened = _index_of(messages, situation.turn)
-    lead = 1 if messages and projection.head is not None and messages[0].origin == projection.head else 0
+    lead = sum(1 for _ in takewhile(lambda message: message.origin == projection.head, messages))
     return govern(
         messages,
         budget=situation.budget,
@@ -141,39 +142,38 @@ def _head(situation: Situation, projection: Projection, governed: Governed) -> H
     messages = projection.messages
     start = messages[cut.start].origin
     assert isinstance(start, int)
+    earlier = _newest_head(situation.branch)
     return HeadRecord(
         start=start,
-        resume=_resume(messages, cut),
+        resume=_resume(messages, cut, earlier, start),
         baseline=projection.state.baseline,
         cause="snip",
         generation=projection.generation + 1,
-        summary=_summary(situation, projection, cut),
+        summary=earlier.summary if earlier is not None else None,
+        quote=cut.quote,
+        placement=earlier.placement if earlier is not None else "first",
         settings=dict(projection.settings),
-        open_calls=projection.stand_ins,
+        open_calls=projection.open_calls(start),
         inbox=tuple(item.entry for item in waiting_items(situation.entries)),
         before=governed.report.before,
         after=governed.report.after,
     )
 
 
-def _resume(messages: Messages, cut: Snip) -> int | None:
+def _newest_head(branch: Sequence[Entry]) -> HeadRecord | None:
+    return next((entry.record for entry in reversed(branch) if isinstance(entry.record, HeadRecord)), None)
+
+
+def _resume(messages: Messages, cut: Snip, earlier: HeadRecord | None, start: int) -> int | None:
+    """Where the kept steps begin; steps that an earlier head left out stay so."""
     if cut.resume is None:
-        return None
+        inside = earlier is not None and earlier.resume is not None and start < earlier.resume
+        return earlier.resume if earlier is not None and inside else None
     if cut.resume >= len(messages):
         return 0  # the head itself: no step is kept
     origin = messages[cut.resume].origin
     assert isinstance(origin, int)
     return origin
-
-
-def _summary(situation: Situation, projection: Projection, cut: Snip) -> str | None:
-    """The quoted question of this cut; a summary that an earlier head brought stays."""
-    if projection.head is not None:
-        earlier = next(entry.record for entry in reversed(situation.branch) if entry.id == projection.head)
-        assert isinstance(earlier, HeadRecord)
-        if earlier.cause != "snip" and earlier.summary is not None:
-            return earlier.summary if cut.quote is None else f"{earlier.summary}\n\n{cut.quote}"
-    return cut.quote
 
 
 def _stand_ins(messages: Messages, candidates: Sequence[CallReference]) -> tuple[CallReference, ...]:

@@ -40,7 +40,8 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Whether to edit; and when the prompt is still over budget, to how many tokens it is cut (None: to the budget)."""
+    """Whether to edit; and when the prompt was over budget, how many tokens it may hold at most when the oldest of it
+    is cut as well (None: the budget)."""
 
     edit: bool = False
     target: int | None = None

@@ -102,8 +102,10 @@ class Prompt:
         self.stubs += len(editable)
         self.kept, self.changed = stable, True
 
-    def cut(self, target: int) -> None:
+    def cut_to(self, target: int) -> None:
         """Drop the oldest items up to a boundary, so that at most `target` tokens stay, if that can be."""
+        if self.tokens <= target:
+            return
         last = self.results[-NEWEST_KEPT] if len(self.results) >= NEWEST_KEPT else len(self.items) - 1
         start, left, tokens = self.start, self.tokens, self.tokens
         for index in range(self.start, last + 1):
@@ -184,10 +186,11 @@ def _shape(prompt: Prompt, player: Player, now: float, warm: int, rested: bool, 
     kept = prompt.kept
     saved = prompt.saved
     choice = player.decide(View(now, prompt.tokens, prompt.tokens - saved, prompt.stable, warm, rested, budget))
+    over = budget is not None and prompt.tokens > budget
     if choice.edit and saved:
         prompt.edit()
-    if budget is not None and prompt.tokens > budget:
-        prompt.cut(budget if choice.target is None else choice.target)
+    if budget is not None and over:
+        prompt.cut_to(budget if choice.target is None else choice.target)
     return warm > 0 and prompt.kept < kept
 
 

@@ -105,10 +105,10 @@ class Baseline:
 class HeadRecord:
     """The context begins anew: at the user message `start`, and mid-turn at the reply `resume` after it.
 
-    `resume` equal to the head's own id keeps no step. `summary` stands for what went out of view (the quoted
-    question of a snip is one); `settings`, `open_calls` and `inbox` carry what still holds or is pending, so that
-    resuming needs nothing older than `start`. `open_calls` (`Projection.open_calls` gives them) are the calls without
-    a result in their slot: the result of one that is out of view is shown at its own place, if it is `start` or later.
+    `resume` equal to the head's own id keeps no step. `summary` stands for what went out of view, `quote` for the
+    question that the first kept message replies to. `settings`, `open_calls` and `inbox` carry what still holds or
+    is pending, so that resuming needs nothing older than `start`: `open_calls` (`Projection.open_calls` gives them)
+    are the calls without a result in view; one that comes for them now is shown at its own place.
     """
 
     type: ClassVar[str] = "head"
@@ -118,6 +118,7 @@ class HeadRecord:
     generation: int
     resume: int | None = None
     summary: str | None = None
+    quote: str | None = None
     placement: Literal["first", "last"] = "first"
     pins: tuple[int, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)

@@ -132,6 +132,9 @@ class _View:
         self._range = range_of(record)
         if record.summary is not None and record.placement == "first":
             self._summary(entry, record.summary)
+        if record.quote is not None:
+            quote = record.quote
+            self.messages.append(_made(entry, "quote", lambda: UserMessage((Text(quote),), origin=entry.id)))
 
     def in_range(self, branch: Sequence[Entry]) -> Sequence[Entry]:
         """The entries from the head's `start` on (from the next one when that line was lost)."""
