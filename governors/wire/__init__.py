@@ -82,7 +82,6 @@ WIRES: Mapping[str, Wire] = MappingProxyType(
                 rules=anthropic_check.AnthropicRules,
                 split=anthropic_cache.split,
                 reasoning=anthropic_cache.reasoning,
-                first_marked=anthropic_cache.first_marked,
             ),
         ),
         "openai_chat": Wire(
@@ -102,7 +101,6 @@ WIRES: Mapping[str, Wire] = MappingProxyType(
                 rules=openai_chat_check.ChatRules,
                 split=openai_chat_prefix.split,
                 reasoning=openai_chat_prefix.reasoning,
-                first_marked=openai_chat_prefix.first_marked,
             ),
         ),
         "openai_responses": Wire(
@@ -122,7 +120,6 @@ WIRES: Mapping[str, Wire] = MappingProxyType(
                 rules=openai_responses_check.ResponsesRules,
                 split=openai_responses_prefix.split,
                 reasoning=openai_responses_prefix.reasoning,
-                first_marked=openai_responses_prefix.first_marked,
                 binding_rule="O3",
             ),
         ),

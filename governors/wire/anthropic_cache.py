@@ -8,7 +8,7 @@ Laws:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from .base import Payload
 from .common import is_blank
@@ -21,20 +21,24 @@ MOST_MARKS = 4
 #: So further marks stand this many blocks before the last.
 STRIDE = 18
 
+#: The lifetime of a mark that names none.
+SHORTEST = "5m"
+
 #: Blocks that can carry a mark. Thinking never can (A5).
 MARKABLE = frozenset({"text", "image", "tool_use", "tool_result", "document"})
 
 
-def mark_cache(body: Payload, ttl: Literal["5m", "1h"] = "5m") -> Payload:
+def mark_cache(body: Payload, ttl: str | None = None) -> Payload:
     """`body` with cache marks: on the end of system and tools, on the newest block, and on up to two before it.
 
-    A body that has marks already comes back as it is: whoever set them knows why.
+    `ttl` is `5m` (also without one) or `1h`. A body that has marks already comes back as it is: whoever set them
+    knows why.
     """
     if has_marks(body):
         return body
     mark: dict[str, str] = {"type": "ephemeral"}
-    if ttl != "5m":
-        mark["ttl"] = ttl
+    if ttl not in (None, SHORTEST):
+        mark["ttl"] = str(ttl)
     marked = dict(body)
     room = MOST_MARKS
     for part in ("system", "tools"):  # the system prompt is rendered after the tools: its mark covers both
@@ -82,12 +86,6 @@ def _places(messages: Sequence[Any], room: int) -> Iterator[tuple[int, int]]:
                 if not room:
                     return
             passed += 1
-
-
-def first_marked(messages: Sequence[Any]) -> int:
-    """The place from which on `mark_cache` may mark messages: 0 while all that is given might be marked."""
-    places = list(_places(messages, MOST_MARKS))
-    return places[-1][0] if len(places) == MOST_MARKS else 0
 
 
 def _content(message: Any) -> list[Any]:

@@ -122,6 +122,13 @@ class Body(Protocol):
     ) -> Payload: ...
 
 
+class MarkCache(Protocol):
+    """`ttl` asks for a lifetime that the provider names (`5m` and `1h` on anthropic, `30m` and `12h` on
+    openai_responses); None is its shortest."""
+
+    def __call__(self, body: Payload, ttl: str | None = None) -> Payload: ...
+
+
 class Decode(Protocol):
     def __call__(self, payload: Mapping[str, Any] | Sequence[Any], *, model: str | None = None) -> Decoded: ...
 
@@ -134,8 +141,7 @@ class Stepwise:
     step. `opening` stands before a conversation that the assistant opens, where the user must. `merge` makes one
     message of two neighbours, for hosts that want the roles in turn (None: this wire has no such hosts). `rules`
     begins a check with the body's other parts. `split` gives a message's blocks; `reasoning` says of each block
-    whether it is of a reply, and what its reasoning is signed with. `first_marked` is the place from which on
-    `mark_cache` may mark messages: 0 while all that is given might be marked. `binding_rule` is the rule's code.
+    whether it is of a reply, and what its reasoning is signed with. `binding_rule` is the code of the rule on that.
     """
 
     part: str
@@ -145,7 +151,6 @@ class Stepwise:
     rules: Callable[[Mapping[str, Any], Abilities], MessageRules]
     split: Callable[[Any], Iterator[bytes]]
     reasoning: Callable[[Any], Iterator[tuple[bool, str | None]]]
-    first_marked: Callable[[Sequence[Any]], int]
     binding_rule: Literal["A6", "O3"] = "A6"
 
 
@@ -162,7 +167,7 @@ class Wire:
     name: str
     encode: Encode
     body: Body
-    mark_cache: Callable[[Payload], Payload]
+    mark_cache: MarkCache
     check: Callable[[Any, Abilities], tuple[Violation, ...]]
     decode: Decode
     prefix_blocks: Callable[[Mapping[str, Any]], list[bytes]]

@@ -8,6 +8,7 @@ message costs that message.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -108,7 +109,7 @@ class Names:
         return self._below
 
 
-class MessageRules:
+class MessageRules(ABC):
     """The running state that every wire's check has: what was found, sizes, and the pairing of calls and results.
 
     Which rule a call without result, or a result without call, breaks is known only at the end: the other half may
@@ -139,13 +140,13 @@ class MessageRules:
         self.bytes += size + 1
         self.position += 1
 
+    @abstractmethod
     def take(self, message: Any, where: str) -> Iterator[Violation]:
         """The rules that the next message breaks."""
-        raise NotImplementedError
 
+    @abstractmethod
     def ending(self) -> Iterator[Violation]:
         """The rules that a request breaks which ends here. Changes nothing."""
-        raise NotImplementedError
 
     def fork(self) -> Self:
         """A copy, to be fed with messages that may yet change. Costs nothing that grows with the request."""

@@ -20,7 +20,8 @@ from .base import Abilities, Payload, Violation, Wire
 from .checking import MessageRules
 from .encoded import Encoded, dump_bytes, roll, roll_messages
 
-#: Messages at the end among which cache marks are looked for first.
+#: Messages at the end that a wire may put cache marks on. Four marks, 18 blocks or a few more apart, need 55 at most:
+#: every message that is encoded has a block that can carry one.
 _WINDOW = 64
 
 _SYSTEM_ROLES = ("system", "developer")
@@ -95,19 +96,22 @@ class Encoder:
         tail = self._tail()
         return self._check_ahead(tail).violations(under=self._check_head(tail))
 
-    def body(self) -> Payload:
+    def body(self, ttl: str | None = None) -> Payload:
         """The request with its cache marks. Its messages are shared with the encoder: nobody changes them."""
-        start, marked = self._marked()
+        start, near = self._window()
+        marked = self._wire.mark_cache(self._head(near), ttl)
         return {**marked, self._way.part: self._items[:start] + marked[self._way.part]}
 
-    def to_bytes(self) -> bytes:
-        """The request with its cache marks as JSON in UTF-8. Raises `ValueError` for what cannot be JSON."""
-        window = self._window()
-        start, marked = self._marked(window)
+    def to_bytes(self, ttl: str | None = None) -> bytes:
+        """The request with its cache marks as JSON in UTF-8. Raises `ValueError` for what cannot be JSON.
+
+        `ttl` is the lifetime to ask the cache for, as `mark_cache` takes it.
+        """
+        start, near = self._window()
         opening, raws, closing = [], self._raws[:start], b""
-        for key, value in marked.items():
+        for key, value in self._wire.mark_cache(self._head(near), ttl).items():
             if key == self._way.part:
-                new = zip(window[1], value, strict=True)
+                new = zip(near, value, strict=True)
                 raws += [item.raw if item is given else item.raw_marked(given) for item, given in new]
                 opening.append(dump_bytes(key) + b":[")
                 closing = b"]"
@@ -188,21 +192,9 @@ class Encoder:
         return list(roll_messages(before, self._tail(), self._way.split))
 
     def _window(self) -> tuple[int, list[Encoded]]:
-        """The messages at the end that marks may stand on, with the place of the first; what is not settled and the
-        last two are among them."""
-        tail = self._tail()
-        total = len(self._items) + len(tail)
-        for size in (_WINDOW, len(self._items)):
-            near = self._items[-size:] + tail if size else tail
-            first = min(self._way.first_marked(near), max(len(near) - max(len(tail), 2), 0))
-            if first or len(near) == total:
-                break
-        return total - len(near) + first, near[first:]
-
-    def _marked(self, window: tuple[int, list[Encoded]] | None = None) -> tuple[int, Payload]:
-        """The request with marks, of its messages only the window; and the place of the window's first."""
-        start, near = window if window is not None else self._window()
-        return start, self._wire.mark_cache(self._head(near))
+        """The messages that marks may stand on, and the place of the first of them."""
+        near = self._items[-_WINDOW:]
+        return len(self._items) - len(near), near + self._tail()
 
     def _head(self, near: Sequence[Encoded]) -> Payload:
         return self._wire.body(

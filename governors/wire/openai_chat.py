@@ -118,7 +118,7 @@ def _thinking_fields(level: str, abilities: Abilities, with_tools: bool) -> dict
     return fields
 
 
-def mark_cache(body: Payload) -> Payload:
+def mark_cache(body: Payload, ttl: str | None = None) -> Payload:
     """`body` itself: hosts of this protocol cache by themselves and take no marks."""
     return body
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .encoded import canonical, last, message_blocks, roll, roll_messages
@@ -47,8 +47,3 @@ def reasoning(message: Any) -> Iterator[tuple[bool, str | None]]:
     reply = isinstance(message, dict) and message.get("role") == "assistant"
     for _ in split(message):
         yield reply, None
-
-
-def first_marked(messages: Sequence[Any]) -> int:
-    """Past the end: hosts of this protocol take no cache marks."""
-    return len(messages)

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from .base import Payload
 from .encoded import canonical, last, message_blocks, roll, roll_messages
 
 
-def mark_cache(body: Payload, ttl: Literal["30m", "12h"] = "30m") -> Payload:
+def mark_cache(body: Payload, ttl: str | None = None) -> Payload:
     """`body` with a `prompt_cache_key`: requests with the same instructions and tools go where their cache is (O6).
 
-    The provider sets its breakpoint at the end by itself. A body that has a key already comes back as it is.
+    The provider sets its breakpoint at the end by itself; `ttl` is its lifetime, `30m` or `12h`. A body that has a
+    key already comes back as it is.
     """
     if "prompt_cache_key" in body:
         return body
     key = hashlib.sha256(b"\n".join(_leading_blocks(body))).hexdigest()[:32]
     input_last = {name: value for name, value in body.items() if name != "input"}
     input_last["prompt_cache_key"] = key
-    if ttl != "30m":
+    if ttl is not None:
         input_last["prompt_cache_options"] = {"ttl": ttl}
     return {**input_last, "input": body["input"]} if "input" in body else input_last
 
@@ -70,8 +71,3 @@ def reasoning(item: Any) -> Iterator[tuple[bool, str | None]]:
     signature = item.get("encrypted_content") if kind == "reasoning" else None
     reply = kind in ("reasoning", "function_call") or (isinstance(item, dict) and item.get("role") == "assistant")
     yield reply, signature if isinstance(signature, str) else None
-
-
-def first_marked(messages: Sequence[Any]) -> int:
-    """Past the end: the provider sets its breakpoints by itself."""
-    return len(messages)

@@ -235,6 +235,8 @@ def test_a_merged_reply_of_one_text_is_a_string() -> None:
     both = AssistantMessage((Text("x"), ToolCall("a", "t")))
     strict = Abilities(strict_alternation=True)
     assert chat(HI, AssistantMessage((Text("x"),)), bare, abilities=strict) == chat(HI, both, abilities=strict)
+    texts = (AssistantMessage((Text("x"),), wire="openai_chat"), AssistantMessage((Text("y"),), wire="openai_chat"))
+    assert CHAT.decode(chat(HI, *texts, abilities=strict)).messages == (HI, *texts)
 
 
 def test_tools_are_object_schemas_with_sorted_keys() -> None:

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from governors.messages import AssistantMessage, Message, Messages, Text, ToolCall, ToolResult, ToolSpec, UserMessage
@@ -81,7 +81,8 @@ def test_an_encoder_gives_what_the_wire_gives_for_the_whole_list(
     assert encode_bytes(copy.deepcopy(messages), wire=wire, **lead, **rest) == encoder.to_bytes()
 
 
-@given(unit_lists(), st.sampled_from(CASES))
+@settings(max_examples=50)
+@given(unit_lists(6), st.sampled_from(CASES))
 def test_the_prefix_is_known_at_every_block(units: list[list[Message]], case: tuple[str, Abilities]) -> None:
     """The hash over the first blocks is what the shorter request's was; beyond the last there is none."""
     encoder = Encoder(WIRES[case[0]], system="s", tools=(), abilities=case[1], model="m", max_output=99)
@@ -159,3 +160,31 @@ def test_a_fork_of_a_check_keeps_to_itself(name: str) -> None:
         forked.feed(items[2])
         assert forked.violations() == ()
     assert rules.violations() != ()
+
+
+def test_the_head_follows_how_the_messages_end() -> None:
+    """A budget for thinking is left out while a step is open whose reply has none, and comes back after it."""
+    abilities = Abilities(thinking="budget")
+    rest: dict[str, Any] = {"model": "m", "max_output": 9_000, "abilities": abilities, "thinking": "low"}
+    encoder = Encoder(WIRES["anthropic"], system="s", tools=(), **rest)
+    call = AssistantMessage((ToolCall("a", "t"),), "tool_use")
+    for messages, thinks in (([HI], True), ([call, ToolResult("a", "t", (Text("x"),))], False), ([HI], True)):
+        encoder.append(messages)
+        assert (b'"thinking":' in encoder.to_bytes()) is thinks
+        assert encoder.violations() == ()
+
+
+@pytest.mark.parametrize(("name", "ttl"), [("anthropic", "1h"), ("anthropic", "5m"), ("openai_responses", "12h")])
+def test_a_longer_life_is_asked_for_by_the_marks(name: str, ttl: str) -> None:
+    """Bytes and body have the lifetime that is asked for, one after another, and are legal."""
+    wire = WIRES[name]
+    lead: dict[str, Any] = {"system": "s", "tools": [ToolSpec("t", "d", {})]}
+    rest: dict[str, Any] = {"model": "m", "max_output": 99, "abilities": Abilities()}
+    encoder = Encoder(wire, **lead, **rest)
+    encoder.append([HI] * 70)
+    body = whole(wire, (HI,) * 70, lead, rest)
+    for each in (None, ttl, None):
+        marked = wire.mark_cache(body, each)
+        assert encoder.to_bytes(each) == dump_bytes(marked) and encoder.body(each) == marked
+        assert wire.check(marked, Abilities()) == ()
+        assert (f'"ttl":"{ttl}"'.encode() in encoder.to_bytes(each)) is (each is not None and ttl != "5m")

@@ -281,6 +281,13 @@ def test_only_an_orphan_result_is_no_refusal() -> None:
     assert not {rule for rule, severity in severities if severity == "E"} & {"C4", "C6", "A9"}
 
 
+def test_a_violation_says_what_and_where() -> None:
+    """Its text has the rule, the place and the problem."""
+    assert str(check(payload(OK, HI), CAREFUL)[0]) == (
+        "A1 at messages[0]: the first message has role assistant; it must be user"
+    )
+
+
 def test_a_payload_that_contains_itself_is_not_json() -> None:
     """Endless nesting is a violation, not an endless search."""
     body = payload(HI)
