@@ -75,10 +75,12 @@ class Estimator:
     @property
     def bound(self) -> float:
         """Tokens of the model for one of ours, at most, in a request of which nothing is measured."""
-        seen = max(_seen_twice(self.whole), _median(self.chunks)) * _MARGIN
+        whole = _seen_twice(self.whole)
         if len(self.whole) >= _ENOUGH and len(self.chunks) >= _ENOUGH:
-            return seen
-        return max(self.start, _seen_twice(self.whole) * _MARGIN)
+            return max(whole, _median(self.chunks)) * _MARGIN
+        if len(self.chunks) >= 2 * _ENOUGH:  # a list that a head has shortened tells of additions only
+            return max(whole, _seen_twice(self.chunks)) * _MARGIN
+        return max(self.start, whole * _MARGIN)
 
     @property
     def fresh_bound(self) -> float:
@@ -96,6 +98,12 @@ class Estimator:
         learned = self.anchor.tokens + fresh.scaled(self.fresh_bound)
         at_most = self.anchor.tokens + fresh.scaled(self.start)
         return max(learned, ceil(at_most * (1 - SHORTFALL)))
+
+    def density(self, request: Count) -> float:
+        """The factor by which to size the messages of `request` one by one, when some of them have to go: the bound,
+        or more where the measured whole is more than they would sum up to."""
+        rest = self.estimate(request) - request.known - request.pictures
+        return max(self.bound, rest / request.counted) if request.counted else self.bound
 
     def reserve(self, request: Count) -> int:
         """The most that a request may have, for reserving money: never under the family's factor, whatever an anchor

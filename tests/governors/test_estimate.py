@@ -148,6 +148,25 @@ def test_fault_after_a_cut_a_high_estimate_cuts_again() -> None:
     assert estimator.estimate(request) < request.scaled(estimator.bound)
 
 
+@given(seen=ratios, ratio=st.floats(0.7, 4.0), added=counts)
+def test_sizes_one_by_one_are_no_less_than_the_whole(seen: list[float], ratio: float, added: Count) -> None:
+    """What a cut is planned with covers what was measured, so that a cut that has to come is found."""
+    estimator, request = conversation([*seen, ratio])
+    longer = request + added
+    density = estimator.density(longer)
+    assert density >= estimator.bound
+    assert longer.scaled(density) >= estimator.estimate(longer)
+    assert estimator.moved().density(Count(100)) * 100 <= estimator.moved().estimate(Count(100)) + 1
+    assert estimator.density(Count()) == estimator.bound
+
+
+def test_additions_alone_teach_a_bound() -> None:
+    """Of a list that a head has shortened, no request's size is known: the densest seen twice, with the margin."""
+    bound = Estimator(FAMILY, COUNTER.key, chunks=(1.1, 1.2, 1.3, 1.2, 1.1, 1.2, 1.2, 1.3)).bound
+    assert bound == pytest.approx(1.3 * 1.05)
+    assert Estimator(FAMILY, COUNTER.key, chunks=(1.1,) * 7).bound == FAMILY
+
+
 def test_a_stale_anchor_is_ignored() -> None:
     """A request with less of anything than the anchored one cannot begin with it."""
     estimator, request = conversation([1.2] * 8)
