@@ -135,7 +135,8 @@ def encode_unit(item: Message | tuple[ToolResult, ...], abilities: Abilities, mo
     if isinstance(item, AssistantMessage):
         shape = f"null={abilities.null_content}/reasoning={abilities.replay_reasoning}/{abilities.call_signatures}"
         return remember(item, f"{WIRE}/{shape}/model={model!r}", partial(_encode_reply, item, abilities, model))
-    role = _system_role(abilities) if abilities.system_anywhere else "user"
+    anywhere = abilities.system_anywhere and not abilities.strict_alternation  # there it would part two of one role
+    role = _system_role(abilities) if anywhere else "user"
     key = f"{WIRE}/{image_memo(abilities)}/patch={role}"
     return remember(item, key, partial(_encode_user, item, abilities, role))
 

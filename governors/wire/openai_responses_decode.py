@@ -34,7 +34,8 @@ SYSTEM_ROLES = ("system", "developer")
 def decode(payload: Mapping[str, Any] | Sequence[Any], *, model: str | None = None) -> Decoded:
     """The instructions and the messages of a request (parts, body, or the bare list of its items).
 
-    Without instructions, a leading system or developer message takes their place. `model` says which model its
+    Without instructions, a leading system or developer message takes their place, so that no cut can lose it (and is
+    encoded as instructions again). `model` says which model its
     replies came from; by default the one that the body names. Raises `CannotDecode` for items that the message model
     has no place for, such as a compaction or the provider's own tools.
     """

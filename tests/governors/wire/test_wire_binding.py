@@ -49,7 +49,7 @@ def invalid(name: str, produced: dict[str, str], body: dict[str, Any], abilities
     return [found.where for found in check_binding(produced, body, WIRES[name], abilities)]
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(unit_lists(6), st.sampled_from(CASES), st.data())
 def test_what_was_changed_makes_all_later_reasoning_invalid(
     units: list[list[Message]], case: tuple[str, Abilities], data: st.DataObject

@@ -229,6 +229,13 @@ def test_strict_hosts_get_user_and_assistant_in_turn() -> None:
     assert merged[3]["content"] == [text("b"), text("look")] and len(merged[3]["tool_calls"]) == 2
 
 
+def test_a_patch_parts_no_two_messages_of_one_role_on_strict_hosts() -> None:
+    """There it is the user's, also where a system message might stand anywhere: else user would follow user."""
+    strict = Abilities(strict_alternation=True, system_anywhere=True)
+    sent = chat(HI, SystemPatch("x"), HI, abilities=strict)
+    assert [message["role"] for message in sent] == ["user"] and CHAT.check({"messages": sent}, strict) == ()
+
+
 def test_a_merged_reply_of_one_text_is_a_string() -> None:
     """Merging a text with bare calls leaves what one message of both would be."""
     bare = AssistantMessage((ToolCall("a", "t"),))

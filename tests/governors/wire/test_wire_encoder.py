@@ -40,6 +40,7 @@ def whole(wire: Wire, messages: Messages, lead: dict[str, Any], rest: dict[str, 
     return wire.body(parts, **rest)
 
 
+@settings(deadline=None)
 @given(
     st.data(),
     histories(10) | faulty(),
@@ -81,7 +82,7 @@ def test_an_encoder_gives_what_the_wire_gives_for_the_whole_list(
     assert encode_bytes(copy.deepcopy(messages), wire=wire, **lead, **rest) == encoder.to_bytes()
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(unit_lists(6), st.sampled_from(CASES))
 def test_the_prefix_is_known_at_every_block(units: list[list[Message]], case: tuple[str, Abilities]) -> None:
     """The hash over the first blocks is what the shorter request's was; beyond the last there is none."""
