@@ -8,9 +8,14 @@ A pure library: no network, no files (but the token vocabulary that ships with i
 """
 
 from .budget import Budget
+from .decisions import Cut, Decision, DropImages, Missed, Stub
+from .economy import Economy, Prices
 from .errors import ContextOverflow, GovernorError, IllegalPayload, ImpossibleBudget
-from .pipeline import Governed, Report, govern
+from .governor import Governor
+from .pipeline import govern
+from .policy import Moment, Policy
 from .repair import backfill, drop_orphans, normalise, order_results, repair
+from .report import Action, Governed, Report
 from .snip import Snip, snip
 from .tokens import ByteCounter, Counter, TiktokenCounter, load_vocabulary
 from .wire import WIRES, Abilities, Violation, Wire
@@ -18,16 +23,27 @@ from .wire import WIRES, Abilities, Violation, Wire
 __all__ = [
     "WIRES",
     "Abilities",
+    "Action",
     "Budget",
     "ByteCounter",
     "ContextOverflow",
     "Counter",
+    "Cut",
+    "Decision",
+    "DropImages",
+    "Economy",
     "Governed",
+    "Governor",
     "GovernorError",
     "IllegalPayload",
     "ImpossibleBudget",
+    "Missed",
+    "Moment",
+    "Policy",
+    "Prices",
     "Report",
     "Snip",
+    "Stub",
     "TiktokenCounter",
     "Violation",
     "Wire",

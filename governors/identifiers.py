@@ -21,6 +21,36 @@ DEFAULT_ID_PATTERN = r"[A-Za-z0-9_-]{1,64}"
 _SALTS = 100  # hashes to try before giving up; nine hex digits of them collide once in 10^10
 
 
+class RunningIds:
+    """Legal, unrepeated ids for messages that follow each other, results straight after their reply in call order."""
+
+    def __init__(self, matcher: re.Pattern[str]) -> None:
+        self._matcher = matcher
+        self._taken: set[str] = set()
+        self._replies = 0
+
+    def apply(self, messages: list[Message]) -> list[Message]:
+        """`messages` with their ids. Raises `ValueError` when no id that is made here matches the pattern."""
+        changed: list[Message] = []
+        expected: Iterator[str] = iter(())
+        for message in messages:
+            if isinstance(message, AssistantMessage):
+                self._replies += 1
+                identities = tuple(self._next(call.id.strip(), number) for number, call in enumerate(message.calls))
+                changed.append(_with_call_ids(message, identities))
+                expected = iter(identities)
+            elif isinstance(message, ToolResult):
+                changed.append(_answering(message, next(expected)))
+            else:
+                changed.append(message)
+        return changed
+
+    def _next(self, identity: str, number: int) -> str:
+        chosen = _free_identity(identity, (self._replies, number), self._taken, self._matcher)
+        self._taken.add(chosen)
+        return chosen
+
+
 def legal_ids(messages: Messages, pattern: str) -> Messages:
     """`messages` with legal, unrepeated ids; the same object when they were so already.
 

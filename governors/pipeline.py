@@ -1,85 +1,80 @@
-"""From a list of messages to one that can be sent: repaired, and cut when it is over budget.
-
-`govern` is pure. Repairs are stateless; a cut is a decision that the caller must keep (the runtime writes it to the
-log as a head before the request leaves), because a later call must make the same one.
-"""
+"""From a whole list of messages to a request: what `Governor.step` does for a conversation that grows, at once."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 from .budget import Budget
-from .errors import ContextOverflow
-from .messages import Message, Messages, Text, ToolSpec, UserMessage
-from .repair import repair
-from .snip import Snip, apply_snip, snip, turn_start
-from .tokens import Counter, message_tokens, scaled, system_tokens, tools_tokens
+from .decisions import Decision
+from .estimate import Estimator
+from .estimate_count import Count, fixed_count, messages_count
+from .estimate_list import estimator_of
+from .governor import Governor
+from .messages import Message, ToolSpec
+from .policy import Moment, Policy
+from .report import Governed, Report
+from .sound import is_sound
+from .tokens import Counter, TiktokenCounter
 from .wire.base import Abilities
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a request costs and may cost, in tokens of the model (counted, times its factor)."""
-
-    budget: int
-    system: int
-    tools: int
-    before: int  # the whole request, before any cut
-    after: int  # and after
-
-
-@dataclass(frozen=True, slots=True)
-class Governed:
-    """`messages` are ready for a wire's `encode`; `decisions` must be kept and made durable before sending."""
-
-    messages: Messages
-    decisions: tuple[Snip, ...]
-    report: Report
-
-
 def govern(
-    messages: Messages,
+    messages: Sequence[Message],
     *,
     budget: Budget,
-    counter: Counter,
+    policy: Policy | None = None,
+    counter: Counter | None = None,
     abilities: Abilities | None = None,
-    system: str = "",
+    system: str | Sequence[str] = (),
     tools: Sequence[ToolSpec] = (),
+    cache: Moment | None = None,
+    decisions: Iterable[Decision] = (),
     factor: float = 1.2,
+    estimator: Estimator | None = None,
+    model: str | None = None,
     turn: int | None = None,
     lead: int = 0,
+    since: int = 0,
     boundaries: Collection[int] | None = None,
 ) -> Governed:
-    """Messages that are legal and within budget.
+    """Messages that are legal and within budget, and the decisions that made them so.
 
-    `factor` is the upper bound of what the model's tokenizer finds for one token of `counter`. `turn`, `lead` and
-    `boundaries` are as in `snip` and count in the repaired list; without `turn` it is read off the list. System
-    patches before a cut leave with it: who keeps the decision folds them into `system`. Raises `ContextOverflow`
-    with the numbers when what must stay is over budget.
+    Hand in the decisions of earlier calls, so that what was sent once is sent again. Arguments are as for `Governor`
+    and its `step`; places count in the repaired list. The usage of replies of `model` from index `since` on (after
+    the newest change that this list does not show) tells how large requests really are. Raises `ContextOverflow` with
+    the numbers when what must stay is over budget.
     """
-
-    def size(message: Message) -> int:
-        return scaled(message_tokens(message, counter), factor)
-
-    legal = repair(messages, id_pattern=(abilities or Abilities()).id_pattern)
-    fixed_system = scaled(system_tokens(system, counter), factor)
-    fixed_tools = scaled(tools_tokens(tools, counter), factor)
-    fixed = fixed_system + fixed_tools
-    room = budget.tokens - fixed
-    sizes = [size(message) for message in legal]
-    cut = snip(
-        legal,
-        sizes,
-        room,
-        turn=turn_start(legal) if turn is None else turn,
+    counter, abilities, policy = counter or TiktokenCounter(), abilities or Abilities(), policy or Policy()
+    text = system if isinstance(system, str) else "\n\n".join(system)
+    given = tuple(decisions)
+    sound = is_sound(messages, abilities.id_pattern)
+    fixed = fixed_count(text, tools, counter)
+    if estimator is None:
+        start = len(messages) if given or not sound else since  # what was sent differs from what stands here
+        estimator = estimator_of(messages, counter, family=factor, model=model, fixed=fixed, since=start)
+    if sound and not given and (cache is None or not policy.microcompact):
+        total = fixed + messages_count(messages, counter, model)
+        size = estimator.estimate(total)
+        if size <= budget.tokens and not (total.pictures and abilities.images):
+            tokens = [part.scaled(estimator.bound) for part in _fixed_parts(text, tools, counter)]
+            report = Report(budget.tokens, tokens[0], tokens[1], size, size)
+            return Governed(messages, (), report, cache.economy if cache is not None else None)
+    governor = Governor(
+        budget,
+        policy,
+        counter,
+        abilities,
+        system=text,
+        tools=tools,
+        decisions=given,
+        estimator=estimator,
+        model=model,
         lead=lead,
-        boundaries=boundaries,
-        measure=lambda text: size(UserMessage((Text(text),))),
     )
-    kept = legal if cut is None else apply_snip(legal, cut, lead=lead)
-    needed = sum(size(message) for message in kept)
-    if needed > room:
-        raise ContextOverflow(budget.window, budget.tokens, fixed_system, fixed_tools, needed)
-    report = Report(budget.tokens, fixed_system, fixed_tools, fixed + sum(sizes), fixed + needed)
-    return Governed(kept, () if cut is None else (cut,), report)
+    governed = governor.step(messages, cache, turn=turn, boundaries=boundaries)
+    return replace(governed, messages=tuple(governed.messages))
+
+
+def _fixed_parts(system: str, tools: Sequence[ToolSpec], counter: Counter) -> tuple[Count, Count]:
+    return fixed_count(system, (), counter), fixed_count("", tools, counter)

@@ -56,6 +56,11 @@ def late_result(result: ToolResult, call: str) -> UserMessage:
     return UserMessage((head, *result.content), origin=result.origin)
 
 
+def keep_late(result: ToolResult, call: str) -> UserMessage:
+    """`late_result`, made once."""
+    return remember(result, f"late/{call}", lambda: late_result(result, call))
+
+
 def collapse_calls(messages: Messages) -> Messages:
     """Every call once: a call that repeats id, name and arguments of an earlier one of its reply goes."""
     return _map(messages, lambda message: _collapsed(message) if isinstance(message, AssistantMessage) else message)
@@ -133,8 +138,12 @@ def normalise(messages: Messages, *, id_pattern: str = DEFAULT_ID_PATTERN) -> Me
 
 def repair(messages: Messages, *, id_pattern: str = DEFAULT_ID_PATTERN) -> Messages:
     """All repairs, in order; the same object when nothing was wrong."""
-    wanted = drop_unfinished(drop_orphans(collapse_calls(messages)))
-    return normalise(backfill(order_results(wanted)), id_pattern=id_pattern)
+    return normalise(pair_up(messages), id_pattern=id_pattern)
+
+
+def pair_up(messages: Messages) -> Messages:
+    """The repairs that concern calls and results: one result for each call that is sent, straight after its reply."""
+    return backfill(order_results(drop_unfinished(drop_orphans(collapse_calls(messages)))))
 
 
 def _map(messages: Messages, change: Callable[[Message], Message]) -> Messages:
@@ -195,7 +204,7 @@ def _result_to_send(result: Message, reply: Message, number: int) -> list[Messag
     call = reply.calls[number]
     if call.complete:
         return [result]
-    return [] if result.stand_in else [remember(result, f"late/{call.id}", lambda: late_result(result, call.id))]
+    return [] if result.stand_in else [keep_late(result, call.id)]
 
 
 def _kept_stand_in(reply: Message, number: int) -> ToolResult:

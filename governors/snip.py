@@ -20,7 +20,8 @@ from .messages import AssistantMessage, Messages, Text, UserMessage
 
 #: What stands where the first of the steps that were left out stood.
 OMITTED_STEPS = "[Earlier steps of this turn are left out here to save space.]"
-LOW_WATERMARK = 0.6
+#: Of the room. A higher mark keeps more now and cuts more often: 0.6 costs 1.2 times as much on a long tool run.
+LOW_WATERMARK = 0.5
 #: A turn that takes no more than this share of the room by itself is kept whole.
 WHOLE_TURN = 0.8
 _SHORT_ANSWER = 200  # characters; a longer message says by itself what it is about

@@ -56,7 +56,7 @@ def test_whole_turns_go_down_to_the_low_watermark() -> None:
     """Not just enough turns to fit: the next call must not need a cut."""
     long = "a question that is long enough to be understood without what stands before it " * 3
     messages = tuple(message for _ in range(10) for message in (user(long), reply("done")))
-    assert snip(messages, [5] * 20, 90, turn=18, measure=lambda _: 0) == Snip(10)
+    assert snip(messages, [5] * 20, 90, turn=18, measure=lambda _: 0) == Snip(12)
     assert snip(messages, [5] * 20, 90, turn=18, boundaries={4, 18}, measure=lambda _: 0) == Snip(18)
 
 

@@ -1,0 +1,51 @@
+"""Decisions: changes to what a model sees that depend on later messages, so that they must be kept.
+
+A decision names the place of a message: its index in the repaired list from the conversation's first message on, which
+only grows. A decision made once is made again, byte for byte, whenever it is handed in. Whoever keeps decisions
+apart from messages may store the `place` numbers; what a decision no longer fits (another message stands there)
+is passed over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Why = Literal["must", "cold", "pays"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stub:
+    """The result at `place`, whose content has `handle`, is shown as one line."""
+
+    place: int
+    handle: str
+    why: Why = "must"
+
+
+@dataclass(frozen=True, slots=True)
+class DropImages:
+    """The first `count` images of the message at `place` are left out."""
+
+    place: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The context begins at the user message at `start`; mid-turn its first kept step is the reply at `resume` (the
+    number of messages at that time: none was kept). `quote` is the question that the first kept message answers."""
+
+    start: int
+    resume: int | None = None
+    quote: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A request carried the stand-in at `place`: a real result that comes later is shown at its own place."""
+
+    place: int
+
+
+Decision: TypeAlias = Stub | DropImages | Cut | Missed

@@ -1,0 +1,105 @@
+"""What of a conversation is shown: all messages by place, and the view that edits and cuts leave of them.
+
+Appending costs what is appended. An edit or a cut makes new lists, so that a view which was handed out stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .estimate_count import Count
+from .messages import AssistantMessage, Message, Text, ToolResult, UserMessage
+from .microcompact import images_in
+from .snip import OMITTED_STEPS
+
+
+@dataclass(slots=True)
+class Shown:
+    """`kept` holds every repaired message; its index there is its place. The view shows `lead` messages at the front,
+    the quote, and what follows `start`, less the steps before `resume`. `ripe` are the places of results that are
+    older than the `keep` newest and that `saving` says a stub makes smaller, `ripe_saving` what that would save.
+    """
+
+    count_of: Callable[[Message], Count]
+    saving: Callable[[Message], int]
+    fixed: Count
+    lead: int
+    keep: int
+    kept: list[Message] = field(default_factory=list)
+    edited: dict[int, Message] = field(default_factory=dict)
+    start: int = 0
+    resume: int = 0
+    quote: str | None = None
+    view: list[Message] = field(default_factory=list)
+    places: list[int | None] = field(default_factory=list)
+    sums: list[Count] = field(default_factory=list)  # of all that stands before a message, the fixed part included
+    count: Count = field(default_factory=Count)
+    images: list[tuple[int, int]] = field(default_factory=list)  # (place, pictures), oldest first
+    ripe: list[int] = field(default_factory=list)
+    ripe_saving: int = 0
+    _index: dict[int, int] = field(default_factory=dict)
+    _newest: deque[int] = field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        self.count = self.fixed
+
+    def append(self, message: Message) -> None:
+        self.kept.append(message)
+        self._show(len(self.kept) - 1, message)
+
+    def index_of(self, place: int) -> int | None:
+        """Where the message of `place` stands in the view; None when it is out of view."""
+        return self._index.get(place)
+
+    def edit(self, changes: dict[int, Message]) -> None:
+        """Show other messages at these places."""
+        self.edited.update(changes)
+        self._rebuild()
+
+    def cut(self, start: int, resume: int, quote: str | None) -> None:
+        """Begin at the place `start`, and with the steps of that turn at `resume`."""
+        self.start, self.resume, self.quote = start, resume, quote
+        self._rebuild()
+
+    def _show(self, place: int | None, message: Message) -> None:
+        self.view.append(message)
+        self.places.append(place)
+        self.sums.append(self.count)
+        self.count += self.count_of(message)
+        if place is None:
+            return
+        self._index[place] = len(self.view) - 1
+        if images := images_in(message):
+            self.images.append((place, images))
+        if isinstance(message, ToolResult):
+            self._newest.append(place)
+            if len(self._newest) > self.keep:
+                self._ripen(self._newest.popleft())
+
+    def _ripen(self, place: int) -> None:
+        saved = self.saving(self.view[self._index[place]])
+        if saved > 0:
+            self.ripe.append(place)
+            self.ripe_saving += saved
+
+    def _rebuild(self) -> None:
+        self.view, self.places, self.sums, self.images, self.ripe = [], [], [], [], []
+        self.count, self.ripe_saving = self.fixed, 0
+        self._index, self._newest = {}, deque()
+        shown = self.edited
+        for place in range(min(self.lead, self.start)):
+            self._show(place, shown.get(place, self.kept[place]))
+        if self.quote is not None:
+            self._show(None, UserMessage((Text(self.quote),)))
+        marker = UserMessage((Text(OMITTED_STEPS),))
+        marked = any(message == marker for message in self.kept[self.start : self.resume])  # by an earlier life
+        for place in range(self.start, len(self.kept)):
+            message = shown.get(place, self.kept[place])
+            if place < self.resume and not isinstance(message, UserMessage):
+                if not marked and isinstance(message, AssistantMessage):
+                    self._show(None, marker)
+                    marked = True
+            else:
+                self._show(place, message)
