@@ -146,6 +146,17 @@ class HistoryCut(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryEdited(Event):
+    """Old results are shown as a line now, or pictures left out; `recall` reads them back. `entries` are the edits."""
+
+    type: ClassVar[str] = "history_edited"
+    entries: tuple[int, ...]
+    before: int
+    after: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Notice(Event):
     """Something a person should know. `level` is `info`, `warning` or `error`."""
 

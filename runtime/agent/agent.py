@@ -32,6 +32,7 @@ from .listeners import EventStream, Listeners
 from .states import State, Trigger, move
 from .step import Desk
 from .system import refresh_system
+from .thrift import Thrift, thrift_of
 from .turn import Tally, Turn, run_turn
 
 logger = logging.getLogger(__name__)
@@ -63,6 +64,7 @@ class Agent:
         self._queued: dict[int, Listeners] = {}  # of input that waits, by its entry
         self._announcer = Announcer(session.agent, session.id, self._emit)
         self._warned: set[str] = set()
+        self._thrift: Thrift | None = None
 
     @property
     def name(self) -> str:
@@ -165,6 +167,7 @@ class Agent:
         tally = Tally()
         began = anyio.current_time()
         self._announcer.emit(TurnStarted(entry=opening, model=self.model.name))
+        self._thrift_for(self.model).rested = True
         turn = Turn(
             desk=self._desk(),
             bench=self._bench,
@@ -256,7 +259,22 @@ class Agent:
 
     def _desk(self) -> Desk:
         given = self.equipment
-        return Desk(self.session, lambda: self.model, given.counter, self._announcer, given.margin, given.thinking)
+        return Desk(
+            session=self.session,
+            model=lambda: self.model,
+            counter=given.counter,
+            announcer=self._announcer,
+            thrift=self._thrift_for,
+            now=given.now,
+            margin=given.margin,
+            thinking=given.thinking,
+        )
+
+    def _thrift_for(self, model: ChosenModel) -> Thrift:
+        """What is known of the cache of `model`: read from the log once, kept up to date from then on."""
+        if self._thrift is None or self._thrift.model != model.name:
+            self._thrift = thrift_of(self.session.branch(), model)
+        return self._thrift
 
     def _bench(self) -> Workbench:
         context = ToolContext(self.equipment.workspace, self.name, self.session.id, (0, 0))

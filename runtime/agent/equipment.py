@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,8 @@ class PromptSource(Protocol):
 class Equipment:
     """`context` gives the text that tells a model the clock, channel and sender, for the end of a user's message.
 
-    `channel` picks the face of the prompt (`terminal`, `library` ...); `max_steps` bounds a turn; `margin` (tokens)
+    `channel` picks the face of the prompt (`terminal`, `library` ...); `now` is the clock
+    (seconds since 1970) that a cache's age is told by; `max_steps` bounds a turn; `margin` (tokens)
     is left free in each request, None for the usual share; `thinking` is the level when the session sets none.
     """
 
@@ -33,6 +35,7 @@ class Equipment:
     prompt: PromptSource
     counter: Counter
     context: Callable[[str | None], str]
+    now: Callable[[], float] = time.time
     max_steps: int = 50
     margin: int | None = None
     thinking: str | None = None

@@ -1,8 +1,8 @@
 """From the log to a request that may leave: pure, given the log, the model and the counter.
 
-The branch is projected, governed and encoded; the body is checked by its wire's rules. A cut that the governors
-decide on comes back as a `HeadRecord` that must be in the log before anything is sent; then the request is prepared
-anew from the log, so that what is sent is always what the log says.
+The branch is projected, governed and encoded; the body is checked by its wire's rules. What the governors decide comes
+back as records that must be in the log before anything is sent; then the request is prepared anew from the log, so
+that what is sent is always what the log says.
 """
 
 from __future__ import annotations
@@ -12,20 +12,31 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from governors.budget import Budget
+from governors.economy import Economy
 from governors.errors import IllegalPayload
-from governors.messages import Messages, ToolResult, UserMessage
-from governors.pipeline import Governed, govern
-from governors.snip import Snip
+from governors.messages import AssistantMessage, Messages, ToolResult, UserMessage
+from governors.pipeline import govern
+from governors.policy import Moment
+from governors.report import Governed
 from governors.tokens import Counter
 from governors.wire import WIRES
 from governors.wire.base import Payload
 from governors.wire.common import rolling_hash
 
 from ..providers.base import ChosenModel, ModelInfo
-from ..session.entries import CallReference, Entry, HeadRecord, MessageRecord, Record, RequestRecord
+from ..session.entries import (
+    CallReference,
+    EditRecord,
+    Entry,
+    HeadRecord,
+    MessageRecord,
+    OutcomeRecord,
+    Record,
+    RequestRecord,
+)
 from ..session.projection import Projection, project
+from .decided import records_of
 from .fit import Fit, budget_of
-from .inbox import waiting_items
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +50,17 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class NeedsHead:
-    """The history is over budget: `head` has to be recorded, then the request prepared again."""
+class Decided:
+    """The governors changed what is seen: `records` have to be in the log, then the request is prepared again."""
 
-    head: HeadRecord
+    records: tuple[EditRecord | HeadRecord, ...]
+    governed: Governed
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
     """What a request is prepared from. `entries` are all of the session, `turn` the entry that opened the turn.
-    `margin` (tokens) and `thinking` are the user's settings."""
+    `margin` (tokens) and `thinking` are the user's settings. `cache` is None when what it says was weighed already."""
 
     entries: Sequence[Entry]
     branch: Sequence[Entry]
@@ -58,18 +70,32 @@ class Situation:
     counter: Counter
     margin: int | None = None
     thinking: str | None = None
+    cache: Moment | None = None
 
     @property
     def budget(self) -> Budget:
         return budget_of(self.model, self.fit, self.margin)
 
 
-def prepare(situation: Situation) -> Prepared | NeedsHead:
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What came of preparing: a request or decisions, and the economy after weighing."""
+
+    outcome: Prepared | Decided
+    economy: Economy | None
+
+
+def prepare(situation: Situation) -> Preparation:
     """Raises `ContextOverflow` when what must stay is over budget, `IllegalPayload` when a rule is broken."""
     projection = project(situation.branch)
     governed = _govern(situation, projection)
-    if governed.decisions:
-        return NeedsHead(_head(situation, projection, governed))
+    records = records_of(governed, projection, situation.branch, situation.entries)
+    if records:
+        return Preparation(Decided(records, governed), governed.economy)
+    return Preparation(_request(situation, projection, governed), governed.economy)
+
+
+def _request(situation: Situation, projection: Projection, governed: Governed) -> Prepared:
     info = situation.model.info
     wire = WIRES[info.wire]
     parts = wire.encode(
@@ -96,7 +122,7 @@ def prepare(situation: Situation) -> Prepared | NeedsHead:
         forecast=governed.report.after,
         budget=governed.report.budget,
         blocks=len(wire.prefix_blocks(body)),
-        stand_ins=_stand_ins(governed.messages, projection.stand_ins),
+        stand_ins=_stand_ins(projection.messages, projection.stand_ins),
     )
     return Prepared(body, record, projection, _cause(situation, body))
 
@@ -104,7 +130,6 @@ def prepare(situation: Situation) -> Prepared | NeedsHead:
 def _govern(situation: Situation, projection: Projection) -> Governed:
     messages = projection.messages
     info = situation.model.info
-    opened = _index_of(messages, situation.turn)
     lead = sum(1 for _ in takewhile(lambda message: message.origin == projection.head, messages))
     return govern(
         messages,
@@ -113,9 +138,12 @@ def _govern(situation: Situation, projection: Projection) -> Governed:
         abilities=info.abilities,
         system=projection.baseline.text,
         tools=projection.tools if info.abilities.tools else (),
+        cache=situation.cache,
         factor=situation.fit.factor,
-        turn=opened,
+        model=info.id,
+        turn=_index_of(messages, situation.turn),
         lead=lead,
+        since=_measured_since(messages, situation.branch),
         boundaries=_boundaries(messages, situation.branch),
     )
 
@@ -127,6 +155,30 @@ def _index_of(messages: Messages, entry: int) -> int:
     return 0
 
 
+def _measured_since(messages: Messages, branch: Sequence[Entry]) -> int:
+    """The index of the first reply to a request that was made after the newest head or edit: only from there on does
+    a reply's usage tell how large the request is now."""
+    measured: set[int] = set()
+    answered = 0
+    for entry in reversed(branch):
+        match entry.record:
+            case HeadRecord() | EditRecord():
+                break
+            case MessageRecord(role="assistant"):
+                answered = entry.id
+            case OutcomeRecord() if answered:
+                measured.add(answered)
+                answered = 0
+            case RequestRecord():
+                answered = 0
+            case _:
+                pass
+    for index, message in enumerate(messages):
+        if isinstance(message, AssistantMessage) and message.origin in measured:
+            return index
+    return len(messages)
+
+
 def _boundaries(messages: Messages, branch: Sequence[Entry]) -> frozenset[int]:
     """Where a context may begin: at messages that users sent to open a turn."""
     opening = {
@@ -135,45 +187,6 @@ def _boundaries(messages: Messages, branch: Sequence[Entry]) -> frozenset[int]:
         if isinstance(entry.record, MessageRecord) and entry.record.role == "user" and not entry.record.steered
     }
     return frozenset(index for index, message in enumerate(messages) if message.origin in opening)
-
-
-def _head(situation: Situation, projection: Projection, governed: Governed) -> HeadRecord:
-    cut: Snip = governed.decisions[0]
-    messages = projection.messages
-    start = messages[cut.start].origin
-    assert isinstance(start, int)
-    earlier = _newest_head(situation.branch)
-    return HeadRecord(
-        start=start,
-        resume=_resume(messages, cut, earlier, start),
-        baseline=projection.state.baseline,
-        cause="snip",
-        generation=projection.generation + 1,
-        summary=earlier.summary if earlier is not None else None,
-        quote=cut.quote,
-        placement=earlier.placement if earlier is not None else "first",
-        settings=dict(projection.settings),
-        open_calls=projection.open_calls(start),
-        inbox=tuple(item.entry for item in waiting_items(situation.entries)),
-        before=governed.report.before,
-        after=governed.report.after,
-    )
-
-
-def _newest_head(branch: Sequence[Entry]) -> HeadRecord | None:
-    return next((entry.record for entry in reversed(branch) if isinstance(entry.record, HeadRecord)), None)
-
-
-def _resume(messages: Messages, cut: Snip, earlier: HeadRecord | None, start: int) -> int | None:
-    """Where the kept steps begin; steps that an earlier head left out stay so."""
-    if cut.resume is None:
-        inside = earlier is not None and earlier.resume is not None and start < earlier.resume
-        return earlier.resume if earlier is not None and inside else None
-    if cut.resume >= len(messages):
-        return 0  # the head itself: no step is kept
-    origin = messages[cut.resume].origin
-    assert isinstance(origin, int)
-    return origin
 
 
 def _stand_ins(messages: Messages, candidates: Sequence[CallReference]) -> tuple[CallReference, ...]:
@@ -200,6 +213,8 @@ def _cause(situation: Situation, body: Payload) -> str | None:
         return None
     if any(isinstance(entry.record, HeadRecord) for entry in later):
         return "head"
+    if any(isinstance(entry.record, EditRecord) for entry in later):
+        return "edit"
     if any(entry.record.type == "system" for entry in later):
         return "tools"
     return "unexplained"

@@ -14,10 +14,12 @@ import anyio
 import anyio.to_thread
 
 from governors.messages import AssistantMessage, Text, Thinking, ToolCall
+from governors.policy import Moment
 from governors.tokens import Counter, load_vocabulary, vocabulary_loaded
 
 from ..events import (
     HistoryCut,
+    HistoryEdited,
     Notice,
     ReplyRecorded,
     RequestSent,
@@ -37,24 +39,28 @@ from ..providers.base import (
     TextPiece,
     ThinkingPiece,
 )
-from ..session.entries import Entry, MessageRecord, OutcomeRecord, SettingRecord
+from ..session.entries import EditRecord, Entry, HeadRecord, MessageRecord, OutcomeRecord, SettingRecord
 from ..session.session import Session
 from .announce import Announcer
 from .fit import Fit, fit_setting, known_fit, learn
-from .prepare import Prepared, Situation, prepare
+from .prepare import Decided, Prepared, Situation, prepare
+from .thrift import Thrift
 
-_MOST_HEADS = 4  # each must bring the request down; more would mean that they do not
+_MOST_DECISIONS = 4  # each must bring the request down; more would mean that they do not
 _MOST_REFITS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What a model call needs. `model` is asked for each step, as the user may switch."""
+    """What a model call needs. `model` is asked for each step, as the user may switch; `thrift` gives what is known of
+    its cache, `now` the time (seconds since 1970)."""
 
     session: Session
     model: Callable[[], ChosenModel]
     counter: Counter
     announcer: Announcer
+    thrift: Callable[[ChosenModel], Thrift]
+    now: Callable[[], float]
     margin: int | None = None
     thinking: str | None = None
 
@@ -100,24 +106,32 @@ def _settings(session: Session) -> dict[str, object]:
 async def _prepare(desk: Desk, model: ChosenModel, fit: Fit, turn: int) -> Prepared:
     if not vocabulary_loaded():
         await anyio.to_thread.run_sync(load_vocabulary)
-    for _ in range(_MOST_HEADS):
-        session = desk.session
+    session, thrift = desk.session, desk.thrift(model)
+    cache: Moment | None = thrift.wanted(desk.now())
+    for _ in range(_MOST_DECISIONS):
         situation = Situation(
-            session.tree.entries, session.branch(), turn, model, fit, desk.counter, desk.margin, desk.thinking
+            session.tree.entries, session.branch(), turn, model, fit, desk.counter, desk.margin, desk.thinking, cache
         )
-        prepared = prepare(situation)
-        if isinstance(prepared, Prepared):
-            return prepared
-        (entry,) = await desk.session.append(prepared.head)
-        desk.announcer.emit(
-            HistoryCut(
-                entry=entry.id,
-                before=prepared.head.before,
-                after=prepared.head.after,
-                why=f"the request was over its budget for {model.name}",
-            )
-        )
-    raise AssertionError(f"{_MOST_HEADS} heads in a row did not bring the request under its budget")
+        preparation = prepare(situation)
+        if preparation.economy is not None:
+            thrift.economy, cache = preparation.economy, None  # it was weighed; what follows is made from the log
+        if isinstance(preparation.outcome, Prepared):
+            return preparation.outcome
+        await _record_decisions(desk, preparation.outcome)
+        thrift.moved()
+    raise AssertionError(f"{_MOST_DECISIONS} decisions in a row did not bring the request under its budget")
+
+
+async def _record_decisions(desk: Desk, decided: Decided) -> None:
+    entries = await desk.session.append(*decided.records)
+    report = decided.governed.report
+    why = "; ".join(f"{action.what}: {action.why}" for action in report.actions if action.tokens)
+    heads = [entry.id for entry in entries if isinstance(entry.record, HeadRecord)]
+    edits = tuple(entry.id for entry in entries if isinstance(entry.record, EditRecord))
+    if edits:
+        desk.announcer.emit(HistoryEdited(entries=edits, before=report.before, after=report.after, why=why))
+    for head in heads:
+        desk.announcer.emit(HistoryCut(entry=head, before=report.before, after=report.after, why=why))
 
 
 async def _call(desk: Desk, model: ChosenModel, prepared: Prepared) -> StepResult:
@@ -182,6 +196,8 @@ async def _record(
     desk: Desk, model: ChosenModel, prepared: Prepared, request: Entry, finished: Finished, seconds: float
 ) -> StepResult:
     reply, problem = finished.message, finished.problem
+    prompt = reply.usage.prompt if reply.usage is not None else 0
+    desk.thrift(model).sent(desk.now(), prompt or prepared.record.forecast)
     price = model.info.price
     cost = price.cost(reply.usage) if price is not None and reply.usage is not None else None
     outcome = OutcomeRecord(

@@ -102,6 +102,21 @@ class Baseline:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EditRecord:
+    """What a model sees of the entry `target` (or of the block `block` of its content) changes from here on: it is left
+    out, replaced by `content`, or shown again. `cause` says who wanted it, `forecast` what it was expected to bring.
+    """
+
+    type: ClassVar[str] = "edit"
+    action: Literal["omit", "replace", "restore"]
+    target: int
+    cause: str
+    block: int | None = None
+    content: tuple[Text | Image, ...] = ()
+    forecast: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HeadRecord:
     """The context begins anew: at the user message `start`, and mid-turn at the reply `resume` after it.
 
@@ -204,6 +219,7 @@ Record: TypeAlias = (
     | ResultRecord
     | SystemRecord
     | SettingRecord
+    | EditRecord
     | HeadRecord
     | RequestRecord
     | OutcomeRecord

@@ -19,6 +19,8 @@ from typing import Any, TypeVar
 
 from governors.messages import (
     UNFINISHED,
+    AssistantMessage,
+    Image,
     Message,
     Messages,
     SystemPatch,
@@ -33,7 +35,17 @@ from governors.repair import late_result, normalise, stand_in
 from governors.snip import OMITTED_STEPS
 
 from .answers import Answers, Range, range_of, reply_of
-from .entries import CallReference, Entry, HeadRecord, MessageRecord, ResultRecord, SettingRecord, SystemRecord
+from .edits import Edits
+from .entries import (
+    CallReference,
+    EditRecord,
+    Entry,
+    HeadRecord,
+    MessageRecord,
+    ResultRecord,
+    SettingRecord,
+    SystemRecord,
+)
 from .sections import SystemState, news, state_of
 
 INTERRUPTED = "[The reply before this message was interrupted; the user saw only a part of it.]"
@@ -71,7 +83,8 @@ class Projection:
 
 def project(branch: Sequence[Entry]) -> Projection:
     """The projection of `branch` (root to leaf)."""
-    view = _View(Answers(branch))
+    edits = Edits(branch)
+    view = _View(Answers(branch), edits)
     for entry in view.in_range(branch):
         view.show(entry)
     return Projection(
@@ -82,7 +95,7 @@ def project(branch: Sequence[Entry]) -> Projection:
         stand_ins=tuple(view.stand_ins),
         open=view.open_calls(),
         head=view.head_id or None,
-        generation=view.head.generation if view.head is not None else 0,
+        generation=(view.head.generation if view.head is not None else 0) + edits_since(branch, view.head_id),
     )
 
 
@@ -95,6 +108,11 @@ def system_state(branch: Sequence[Entry]) -> SystemState | None:
         elif isinstance(entry.record, HeadRecord):
             state = state_of(entry.record.baseline)
     return state
+
+
+def edits_since(branch: Sequence[Entry], head: int) -> int:
+    """How many edits came after the entry `head`."""
+    return sum(isinstance(entry.record, EditRecord) and entry.id > head for entry in branch)
 
 
 def _settings(branch: Sequence[Entry]) -> dict[str, Any]:
@@ -110,7 +128,7 @@ def _settings(branch: Sequence[Entry]) -> dict[str, Any]:
 class _View:
     """Renders the entries of the range in order."""
 
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, answers: Answers, edits: Edits) -> None:
         self.messages: list[Message] = []
         self.stand_ins: list[CallReference] = []
         self.late: list[CallReference] = []  # calls whose result is shown at its own place
@@ -118,6 +136,7 @@ class _View:
         self.head_id = 0
         self.baseline = SystemState()
         self._answers = answers
+        self._edits = edits
         self._range = Range(0, 0)
         self._interrupted = False
         self._marked = False
@@ -170,12 +189,13 @@ class _View:
         tagged, self._interrupted = self._interrupted, False
 
         def make() -> UserMessage:
-            said = [part for part in record.content if not isinstance(part, (Thinking, ToolCall))]
+            shown = self._edits.content(entry.id, record.content)
+            said = [part for part in shown if not isinstance(part, (Thinking, ToolCall))]
             before = [Text(INTERRUPTED)] if tagged else []
             after = [Text(record.context)] if record.context else []
             return UserMessage((*before, *said, *after), origin=entry.id)
 
-        self.messages.append(_made(entry, f"user/{tagged}", make))
+        self.messages.append(_made(entry, f"user/{tagged}/{self._edits.key(entry.id)}", make))
 
     def _reply(self, entry: Entry, record: MessageRecord) -> None:
         if record.stop in UNFINISHED:
@@ -183,12 +203,12 @@ class _View:
             self._interrupted = self._interrupted or seen
             return
         reply = reply_of(entry)
-        if reply.message is None:
+        if reply.message is None or self._edits.hides(entry.id):
             return
         if self._range.leaves_out(entry.id):
             self._mark_gap()
             return
-        self.messages.append(reply.message)
+        self.messages.append(self._edited(entry, reply.message))
         for number in reply.sent:
             self._answer(entry, number, reply.calls[number])
 
@@ -204,20 +224,41 @@ class _View:
         self.messages.append(
             _made(
                 entry,
-                "result",
-                lambda: ToolResult(call.id, record.tool, record.content, record.is_error, origin=entry.id),
+                f"result/{self._edits.key(entry.id)}",
+                lambda: ToolResult(call.id, record.tool, self._said(entry), record.is_error, origin=entry.id),
             )
         )
 
+    def _said(self, entry: Entry) -> tuple[Text | Image, ...]:
+        """What is shown of a result."""
+        assert isinstance(entry.record, ResultRecord)
+        shown = self._edits.content(entry.id, entry.record.content)
+        return tuple(part for part in shown if isinstance(part, (Text, Image)))
+
+    def _edited(self, entry: Entry, reply: AssistantMessage) -> AssistantMessage:
+        """A reply with other words; its calls stay, as their results do."""
+        key = self._edits.key(entry.id)
+        if not key:
+            return reply
+
+        def make() -> AssistantMessage:
+            assert isinstance(entry.record, MessageRecord)
+            shown = self._edits.content(entry.id, entry.record.content)
+            kept = [part for part in shown if isinstance(part, (Text, Thinking))]
+            return replace(reply, content=(*kept, *reply.calls))
+
+        return _made(entry, f"reply/{key}", make)
+
     def _late_result(self, entry: Entry, record: ResultRecord) -> None:
-        if not self._answers.is_shown_late(entry, record.call):
+        if not self._answers.is_shown_late(entry, record.call) or self._edits.hides(record.call[0]):
             return
         if self._range.leaves_out(entry.id):
             self._mark_gap()
             return
         self.late.append(record.call)
-        result = ToolResult("", record.tool, record.content, record.is_error, origin=entry.id)
-        self.messages.append(_made(entry, "late", lambda: late_result(result, str(record.call[0]))))
+        result = ToolResult("", record.tool, self._said(entry), record.is_error, origin=entry.id)
+        key = f"late/{self._edits.key(entry.id)}"
+        self.messages.append(_made(entry, key, lambda: late_result(result, str(record.call[0]))))
 
     def _system(self, entry: Entry, record: SystemRecord) -> None:
         if not self._has_baseline:

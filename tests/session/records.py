@@ -11,6 +11,7 @@ from governors.messages import Image, StopReason, Text, Thinking, ToolCall, Tool
 from runtime.session.codec import encode_batch, encode_header
 from runtime.session.entries import (
     Baseline,
+    EditRecord,
     Entry,
     Header,
     HeadRecord,
@@ -81,6 +82,15 @@ KNOWN: dict[type, st.SearchStrategy[Any]] = {
         tools_removed=st.lists(texts, max_size=2).map(tuple),
     ),
     SettingRecord: st.builds(SettingRecord, name=texts, value=json_values),
+    EditRecord: st.builds(
+        EditRecord,
+        action=st.sampled_from(["omit", "replace", "restore"]),
+        target=ids,
+        cause=texts,
+        block=st.none() | numbers,
+        content=shown,
+        forecast=st.none() | json_objects,
+    ),
     HeadRecord: st.builds(
         HeadRecord,
         start=ids,
@@ -89,6 +99,7 @@ KNOWN: dict[type, st.SearchStrategy[Any]] = {
         generation=numbers,
         resume=st.none() | ids,
         summary=st.none() | texts,
+        quote=st.none() | texts,
         placement=st.sampled_from(["first", "last"]),
         pins=st.lists(ids, max_size=2).map(tuple),
         settings=json_objects,

@@ -1,0 +1,99 @@
+"""What the governors decided, as records for the log: `edit` entries and a `head`.
+
+A decision names places in the projection's messages; a record names entries. Laws: what was decided together is one
+batch; a head carries everything that resuming needs; a call that a request carried without a result is not among these
+records, as the request's own record names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from governors.decisions import Cut, DropImages, Stub
+from governors.messages import Image, Message, Messages, Text, ToolResult
+from governors.microcompact import image_stub, stub
+from governors.report import Governed
+
+from ..session.entries import EditRecord, Entry, HeadRecord, MessageRecord, ResultRecord
+from ..session.projection import Projection
+from .inbox import waiting_items
+
+
+def records_of(
+    governed: Governed, projection: Projection, branch: Sequence[Entry], entries: Sequence[Entry]
+) -> tuple[EditRecord | HeadRecord, ...]:
+    """The records that make `governed.decisions` durable; none when nothing has changed."""
+    messages = projection.messages
+    whys = {action.governor: action.why for action in governed.report.actions}
+    records: list[EditRecord | HeadRecord] = []
+    for decision in governed.decisions:
+        match decision:
+            case Stub(place=place, why=why):
+                records.append(_stub(messages[place], f"microcompact: {whys.get('microcompact', why)}"))
+            case DropImages(place=place, count=count):
+                records.extend(_without_images(messages[place], count, branch))
+            case Cut():
+                records.append(_head(decision, governed, projection, branch, entries))
+            case _:
+                pass
+    return tuple(records)
+
+
+def _stub(message: Message, cause: str) -> EditRecord:
+    assert isinstance(message, ToolResult) and isinstance(message.origin, int)
+    line = stub(message).content[0]
+    assert isinstance(line, Text)
+    return EditRecord(action="replace", target=message.origin, cause=cause, content=(line,))
+
+
+def _without_images(message: Message, count: int, branch: Sequence[Entry]) -> list[EditRecord]:
+    """An edit for each of the first `count` pictures that the message still shows."""
+    assert isinstance(message.origin, int)
+    entry = next(entry for entry in reversed(branch) if entry.id == message.origin)
+    assert isinstance(entry.record, (MessageRecord, ResultRecord))
+    shown = {id(part) for part in getattr(message, "content", ()) if isinstance(part, Image)}
+    pictures = [
+        (block, part)
+        for block, part in enumerate(entry.record.content)
+        if isinstance(part, Image) and id(part) in shown
+    ]
+    return [
+        EditRecord(action="replace", target=entry.id, block=block, cause="images", content=(image_stub(part),))
+        for block, part in pictures[:count]
+    ]
+
+
+def _head(
+    cut: Cut, governed: Governed, projection: Projection, branch: Sequence[Entry], entries: Sequence[Entry]
+) -> HeadRecord:
+    messages = projection.messages
+    start = messages[cut.start].origin
+    assert isinstance(start, int)
+    earlier = next((entry.record for entry in reversed(branch) if isinstance(entry.record, HeadRecord)), None)
+    return HeadRecord(
+        start=start,
+        resume=_resume(messages, cut, earlier, start),
+        baseline=projection.state.baseline,
+        cause="snip",
+        generation=projection.generation + 1,
+        summary=earlier.summary if earlier is not None else None,
+        quote=cut.quote,
+        placement=earlier.placement if earlier is not None else "first",
+        settings=dict(projection.settings),
+        open_calls=projection.open_calls(start),
+        inbox=tuple(item.entry for item in waiting_items(entries)),
+        before=governed.report.before,
+        after=governed.report.after,
+    )
+
+
+def _resume(messages: Messages, cut: Cut, earlier: HeadRecord | None, start: int) -> int | None:
+    """Where the kept steps begin; steps that an earlier head left out stay so."""
+    if cut.resume is None:
+        inside = earlier is not None and earlier.resume is not None and start < earlier.resume
+        return earlier.resume if earlier is not None and inside else None
+    if cut.resume >= len(messages):
+        return 0  # the head itself: no step is kept
+    origin = messages[cut.resume].origin
+    assert isinstance(origin, int)
+    return origin
