@@ -51,6 +51,11 @@ PURE_FILES = (
     "runtime/agent/inbox.py",
     "runtime/agent/prepare.py",
     "runtime/agent/fit.py",
+    "runtime/agent/decided.py",
+    "runtime/agent/drafts.py",
+    "runtime/agent/thrift.py",
+    "runtime/session/edits.py",
+    "runtime/session/recall.py",
     "runtime/tools/arguments.py",
 )
 IMPURE = {"anyio", "os", "pathlib", "sqlite3", "time", "random", "logging", "socket", "subprocess", "threading"}

@@ -23,17 +23,13 @@ from ..events import Event, MessageRecorded, Notice, StateChanged, TurnFinished,
 from ..providers.base import ChosenModel
 from ..session.entries import Entry, InboxRecord, InboxState, MessageRecord, NoteRecord, SettingRecord
 from ..session.session import Session
-from ..tools.base import ToolContext
 from .announce import Announcer
-from .calls import Workbench
 from .equipment import Equipment
 from .inbox import InboxItem, deliver, in_state, waiting_items
 from .listeners import EventStream, Listeners
 from .states import State, Trigger, move
-from .step import Desk
-from .system import refresh_system
-from .thrift import Thrift, thrift_of
 from .turn import Tally, Turn, run_turn
+from .workroom import Workroom
 
 logger = logging.getLogger(__name__)
 
@@ -63,8 +59,7 @@ class Agent:
         self._listeners = Listeners()  # of the turn that runs
         self._queued: dict[int, Listeners] = {}  # of input that waits, by its entry
         self._announcer = Announcer(session.agent, session.id, self._emit)
-        self._warned: set[str] = set()
-        self._thrift: Thrift | None = None
+        self._room = Workroom(session, lambda: self.equipment, lambda: self.model, self._announcer)
 
     @property
     def name(self) -> str:
@@ -167,11 +162,11 @@ class Agent:
         tally = Tally()
         began = anyio.current_time()
         self._announcer.emit(TurnStarted(entry=opening, model=self.model.name))
-        self._thrift_for(self.model).rested = True
+        self._room.rested()
         turn = Turn(
-            desk=self._desk(),
-            bench=self._bench,
-            refresh=self._refresh,
+            desk=self._room.desk(),
+            bench=self._room.bench,
+            refresh=self._room.refresh,
             deliver=self._deliver_steered,
             max_steps=self.equipment.max_steps,
         )
@@ -199,6 +194,8 @@ class Agent:
                 following = await self._settle_waiting(ending)
             except SessionError as error:
                 following, tally.stop, tally.error = None, "error", str(error)
+            if self.state is State.STOPPING:
+                following = None  # told to stop while it was recorded: it stays said, and nothing runs
             if ending.trigger is Trigger.STOPPED:
                 tally.stop = "aborted"
                 if self.state is State.RUN:
@@ -208,7 +205,7 @@ class Agent:
             self._move(ending.trigger, ending.why)
             self._finish(tally, anyio.current_time() - began)
             if following is None:
-                self._release_listeners()
+                self._release_listeners(held=ending.trigger is Trigger.STOPPED)
                 return None
             self._join(following.record)
             self._announcer.emit(MessageRecorded(entry=following.id))
@@ -251,47 +248,17 @@ class Agent:
                 self._announcer.emit(MessageRecorded(entry=entry.id, steered=True))
             return bool(steered)
 
-    async def _refresh(self) -> None:
-        for warning in await refresh_system(self.session, self.equipment, self.model):
-            if warning not in self._warned:
-                self._warned.add(warning)
-                self._announcer.emit(Notice(level="warning", text=warning))
-
-    def _desk(self) -> Desk:
-        given = self.equipment
-        return Desk(
-            session=self.session,
-            model=lambda: self.model,
-            counter=given.counter,
-            announcer=self._announcer,
-            thrift=self._thrift_for,
-            now=given.now,
-            margin=given.margin,
-            thinking=given.thinking,
-        )
-
-    def _thrift_for(self, model: ChosenModel) -> Thrift:
-        """What is known of the cache of `model`: read from the log once, kept up to date from then on."""
-        if self._thrift is None or self._thrift.model != model.name:
-            self._thrift = thrift_of(self.session.branch(), model)
-        return self._thrift
-
-    def _bench(self) -> Workbench:
-        context = ToolContext(self.equipment.workspace, self.name, self.session.id, (0, 0))
-        return Workbench(self.session, self.equipment.toolset, context, self._announcer)
-
     def _join(self, record: object) -> None:
         """Let those who wait for the input that `record` delivers follow this turn."""
         item = record.inbox if isinstance(record, MessageRecord) else None
         if item is not None and item in self._queued:
             self._queued.pop(item).move_to(self._listeners)
 
-    def _release_listeners(self) -> None:
-        """Nobody waits for input that is held: what becomes of it is a person's decision."""
+    def _release_listeners(self, *, held: bool) -> None:
+        """Nobody waits for input that is held (a person decides) or goes out with the next message."""
+        what = "stopped; this message is held" if held else "ended by a fault; this message goes out with the next one"
         for listeners in self._queued.values():
-            listeners.emit(
-                self._announcer.stamp(Notice(level="info", text="The turn was stopped; this message is held."))
-            )
+            listeners.emit(self._announcer.stamp(Notice(level="info", text=f"The turn was {what}.")))
             listeners.end()
         self._queued.clear()
 

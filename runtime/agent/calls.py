@@ -7,7 +7,7 @@ also when the turn is stopped; a result is announced only after it is on disk.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 
@@ -49,7 +49,7 @@ async def run_calls(bench: Workbench, reply: int, calls: Sequence[ToolCall]) -> 
 
     Raises `SessionError` when an intent or a result cannot be recorded.
     """
-    runnable = [(number, call) for number, call in enumerate(calls) if call.complete]
+    runnable = _runnable(calls)
     finished: dict[int, FinishedCall] = {}
     unrecorded: list[SessionError] = []
 
@@ -72,6 +72,18 @@ async def run_calls(bench: Workbench, reply: int, calls: Sequence[ToolCall]) -> 
     return tuple(finished[number] for number, _ in runnable)
 
 
+def _runnable(calls: Sequence[ToolCall]) -> list[tuple[int, ToolCall]]:
+    """The calls to run, with their index: those that are complete, and one that was made twice only once (the reply is
+    sent back with one of them)."""
+    seen: set[ToolCall] = set()
+    runnable = []
+    for number, call in enumerate(calls):
+        if call.complete and call not in seen:
+            seen.add(call)
+            runnable.append((number, call))
+    return runnable
+
+
 def _intent(toolset: Toolset, reference: CallReference, call: ToolCall) -> IntentRecord:
     tool = toolset.get(call.name)
     return IntentRecord(call=reference, tool=call.name, read_only=tool is not None and tool.spec.read_only)
@@ -79,7 +91,7 @@ def _intent(toolset: Toolset, reference: CallReference, call: ToolCall) -> Inten
 
 async def _run_call(bench: Workbench, reference: CallReference, call: ToolCall) -> FinishedCall:
     began = anyio.current_time()
-    context = ToolContext(bench.context.workspace, bench.context.agent, bench.context.session, reference)
+    context = replace(bench.context, call=reference)
     try:
         output = await bench.toolset.run(call.name, call.arguments, context)
     except anyio.get_cancelled_exc_class():
@@ -101,6 +113,7 @@ async def _record(
         content=output.content,
         is_error=output.is_error,
         seconds=round(seconds, 3),
+        whole=output.whole,
     )
     (entry,) = await bench.session.append(record)
     text = "\n\n".join(part.text for part in output.content if isinstance(part, Text))

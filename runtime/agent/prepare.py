@@ -1,4 +1,4 @@
-"""From the log to a request that may leave: pure, given the log, the model and the counter.
+"""From the log to a request that may leave: a function of the log and the model (`drafts` only saves work).
 
 The branch is projected, governed and encoded; the body is checked by its wire's rules. What the governors decide comes
 back as records that must be in the log before anything is sent; then the request is prepared anew from the log, so
@@ -15,13 +15,10 @@ from governors.budget import Budget
 from governors.economy import Economy
 from governors.errors import IllegalPayload
 from governors.messages import AssistantMessage, Messages, ToolResult, UserMessage
-from governors.pipeline import govern
 from governors.policy import Moment
 from governors.report import Governed
-from governors.tokens import Counter
-from governors.wire import WIRES
 from governors.wire.base import Payload
-from governors.wire.common import rolling_hash
+from governors.wire.encoder import Encoder
 
 from ..providers.base import ChosenModel, ModelInfo
 from ..session.entries import (
@@ -36,6 +33,7 @@ from ..session.entries import (
 )
 from ..session.projection import Projection, project
 from .decided import records_of
+from .drafts import Drafts, Frame, Place
 from .fit import Fit, budget_of
 
 
@@ -67,7 +65,7 @@ class Situation:
     turn: int
     model: ChosenModel
     fit: Fit
-    counter: Counter
+    drafts: Drafts
     margin: int | None = None
     thinking: str | None = None
     cache: Moment | None = None
@@ -88,29 +86,18 @@ class Preparation:
 def prepare(situation: Situation) -> Preparation:
     """Raises `ContextOverflow` when what must stay is over budget, `IllegalPayload` when a rule is broken."""
     projection = project(situation.branch)
-    governed = _govern(situation, projection)
+    frame = _frame(situation, projection)
+    governed = situation.drafts.govern(frame, projection.messages, _place(situation, projection), situation.cache)
     records = records_of(governed, projection, situation.branch, situation.entries)
     if records:
         return Preparation(Decided(records, governed), governed.economy)
-    return Preparation(_request(situation, projection, governed), governed.economy)
+    return Preparation(_request(situation, frame, projection, governed), governed.economy)
 
 
-def _request(situation: Situation, projection: Projection, governed: Governed) -> Prepared:
-    info = situation.model.info
-    wire = WIRES[info.wire]
-    parts = wire.encode(
-        governed.messages,
-        system=projection.baseline.text,
-        tools=projection.tools if info.abilities.tools else (),
-        abilities=info.abilities,
-        model=info.id,
-    )
-    thinking = projection.settings.get("thinking", situation.thinking)
-    output = situation.budget.max_output
-    body = wire.mark_cache(
-        wire.body(parts, model=info.id, max_output=output, abilities=info.abilities, thinking=thinking)
-    )
-    violations = tuple(each for each in wire.check(body, info.abilities) if each.severity != "$")
+def _request(situation: Situation, frame: Frame, projection: Projection, governed: Governed) -> Prepared:
+    info = frame.model
+    encoder = situation.drafts.encoder(frame, governed.messages)
+    violations = tuple(each for each in encoder.violations() if each.severity != "$")
     if violations:
         raise IllegalPayload(info.wire, violations)
     record = RequestRecord(
@@ -118,33 +105,35 @@ def _request(situation: Situation, projection: Projection, governed: Governed) -
         provider=info.provider,
         model=info.id,
         wire=info.wire,
-        prefix=wire.prefix_hash(body),
+        prefix=encoder.prefix,
         forecast=governed.report.after,
         budget=governed.report.budget,
-        blocks=len(wire.prefix_blocks(body)),
+        blocks=encoder.blocks,
         stand_ins=_stand_ins(projection.messages, projection.stand_ins),
     )
-    return Prepared(body, record, projection, _cause(situation, body))
+    return Prepared(encoder.body(), record, projection, _cause(situation, encoder))
 
 
-def _govern(situation: Situation, projection: Projection) -> Governed:
-    messages = projection.messages
+def _frame(situation: Situation, projection: Projection) -> Frame:
     info = situation.model.info
-    lead = sum(1 for _ in takewhile(lambda message: message.origin == projection.head, messages))
-    return govern(
-        messages,
+    return Frame(
+        model=info,
         budget=situation.budget,
-        counter=situation.counter,
-        abilities=info.abilities,
+        factor=situation.fit.factor,
         system=projection.baseline.text,
         tools=projection.tools if info.abilities.tools else (),
-        cache=situation.cache,
-        factor=situation.fit.factor,
-        model=info.id,
+        head=projection.head,
+        thinking=projection.settings.get("thinking", situation.thinking),
+    )
+
+
+def _place(situation: Situation, projection: Projection) -> Place:
+    messages = projection.messages
+    return Place(
+        lead=sum(1 for _ in takewhile(lambda message: message.origin == projection.head, messages)),
         turn=_index_of(messages, situation.turn),
-        lead=lead,
-        since=_measured_since(messages, situation.branch),
         boundaries=_boundaries(messages, situation.branch),
+        measured_since=_measured_since(messages, situation.branch),
     )
 
 
@@ -196,8 +185,8 @@ def _stand_ins(messages: Messages, candidates: Sequence[CallReference]) -> tuple
     return tuple(candidates)
 
 
-def _cause(situation: Situation, body: Payload) -> str | None:
-    """Why `body` does not extend the previous turn request for this model, or None when it does (or is the first)."""
+def _cause(situation: Situation, encoder: Encoder) -> str | None:
+    """Why the request does not extend the previous one for this model; None when it does, or is the first."""
     info = situation.model.info
     previous: Record | None = None
     later: list[Entry] = []
@@ -208,8 +197,7 @@ def _cause(situation: Situation, body: Payload) -> str | None:
         later.append(entry)
     if not isinstance(previous, RequestRecord):
         return None
-    blocks = WIRES[info.wire].prefix_blocks(body)
-    if rolling_hash(blocks[: previous.blocks]) == previous.prefix:
+    if encoder.blocks >= previous.blocks and encoder.prefix_at(previous.blocks) == previous.prefix:
         return None
     if any(isinstance(entry.record, HeadRecord) for entry in later):
         return "head"

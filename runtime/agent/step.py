@@ -15,7 +15,8 @@ import anyio.to_thread
 
 from governors.messages import AssistantMessage, Text, Thinking, ToolCall
 from governors.policy import Moment
-from governors.tokens import Counter, load_vocabulary, vocabulary_loaded
+from governors.scrub import scrub
+from governors.tokens import load_vocabulary, vocabulary_loaded
 
 from ..events import (
     HistoryCut,
@@ -42,6 +43,7 @@ from ..providers.base import (
 from ..session.entries import EditRecord, Entry, HeadRecord, MessageRecord, OutcomeRecord, SettingRecord
 from ..session.session import Session
 from .announce import Announcer
+from .drafts import Drafts
 from .fit import Fit, fit_setting, known_fit, learn
 from .prepare import Decided, Prepared, Situation, prepare
 from .thrift import Thrift
@@ -57,7 +59,7 @@ class Desk:
 
     session: Session
     model: Callable[[], ChosenModel]
-    counter: Counter
+    drafts: Drafts
     announcer: Announcer
     thrift: Callable[[ChosenModel], Thrift]
     now: Callable[[], float]
@@ -110,7 +112,7 @@ async def _prepare(desk: Desk, model: ChosenModel, fit: Fit, turn: int) -> Prepa
     cache: Moment | None = thrift.wanted(desk.now())
     for _ in range(_MOST_DECISIONS):
         situation = Situation(
-            session.tree.entries, session.branch(), turn, model, fit, desk.counter, desk.margin, desk.thinking, cache
+            session.tree.entries, session.branch(), turn, model, fit, desk.drafts, desk.margin, desk.thinking, cache
         )
         preparation = prepare(situation)
         if preparation.economy is not None:
@@ -223,7 +225,7 @@ async def _record(
         desk.announcer.emit(
             ReplyRecorded(
                 entry=entries[-1].id,
-                text=reply.text,
+                text=scrub(reply.text),
                 stop=reply.stop,
                 usage=reply.usage,
                 cost=cost,

@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from governors.errors import GovernorError
-from governors.messages import StopReason, Usage
+from governors.messages import UNFINISHED, StopReason, Usage
+from governors.scrub import scrub
 
 from ..errors import MoonwakeError
 from ..providers.base import Problem
@@ -20,6 +21,12 @@ from .calls import FinishedCall, Workbench, run_calls
 from .step import Desk, StepResult, run_model_call
 
 _MOST_REPEATS = 3
+_UNFINISHED = {
+    "refused": "The model refused to answer. Say it in another way, or ask another model.",
+    "deferred": "The provider put the answer off; it may come later or never. Ask again.",
+    "aborted": "The answer broke off. Ask again.",
+    "error": "The answer ended in an error. Ask again.",
+}
 
 
 @dataclass(slots=True)
@@ -35,7 +42,7 @@ class Tally:
 
     def add(self, result: StepResult) -> None:
         self.steps += 1
-        self.text = result.reply.text
+        self.text = scrub(result.reply.text)
         self.stop = result.reply.stop
         if result.reply.usage is not None:
             self.usage = _sum(self.usage, result.reply.usage)
@@ -73,8 +80,10 @@ async def _steps(turn: Turn, opening: int, tally: Tally) -> None:
         if result.problem is not None or result.entry is None:
             await _note_problem(turn, result.problem)
             return
-        calls = result.reply.calls  # those cut off by the length limit are not complete and do not run
-        finished = await run_calls(turn.bench(), result.entry, calls)
+        if result.reply.stop in UNFINISHED:  # nothing of it is sent again, so none of its calls may run
+            tally.error = _UNFINISHED[result.reply.stop]
+            return
+        finished = await run_calls(turn.bench(), result.entry, result.reply.calls)
         steered = await turn.deliver()
         if not finished and not steered:
             return

@@ -64,7 +64,8 @@ class IntentRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultRecord:
-    """The outcome of a call; `seconds` is how long it ran."""
+    """The outcome of a call; `seconds` is how long it ran. `whole` is the whole text of an output that was too long:
+    `content` is what the model reads of it."""
 
     type: ClassVar[str] = "result"
     call: CallReference
@@ -72,6 +73,7 @@ class ResultRecord:
     content: tuple[Text | Image, ...]
     is_error: bool = False
     seconds: float | None = None
+    whole: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,27 +17,30 @@ from governors.messages import Image, Text, ToolSpec
 #: What every provider takes as the name of a tool.
 TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
-
 #: Seconds for a tool that names no limit of its own; the toolset may be given another (`tools.timeout`).
 DEFAULT_TIMEOUT = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """Where a call runs: the workspace it is confined to, and whose call it is."""
+    """Where a call runs: the workspace it is confined to, and whose call it is. `recall` reads back what is out of
+    the model's view (see `runtime.session.recall`)."""
 
     workspace: Path
     agent: str
     session: str
     call: tuple[int, int]  # (entry of the reply, index of the call in it)
+    recall: Callable[[str], str | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What the model reads. An empty text is shown to the model as `(no output)`."""
+    """What the model reads. An empty text is shown to the model as `(no output)`. `whole` is the whole text where
+    `content` shows only its head and tail."""
 
     content: tuple[Text | Image, ...]
     is_error: bool = False
+    whole: str | None = None
 
 
 RunTool: TypeAlias = Callable[[Mapping[str, Any], ToolContext], Awaitable[ToolOutput]]

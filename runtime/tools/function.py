@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
+import anyio
 import anyio.to_thread
+from anyio.lowlevel import RunVar
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from governors.messages import ToolSpec
@@ -26,6 +28,9 @@ from .schema import Parameters, read_parameters
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_MOST_THREADS = 40
+_LIMITER: RunVar[anyio.CapacityLimiter] = RunVar("moonwake_tool_threads")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +100,16 @@ def _check_kind(function: Callable[..., Any]) -> None:
         raise TypeError(f"tool {function.__name__}: a generator cannot be a tool; return the whole result")
 
 
+def _threads() -> anyio.CapacityLimiter:
+    """Threads for plain functions, apart from those that write the log: a tool that hangs holds up tools only."""
+    try:
+        return _LIMITER.get()
+    except LookupError:
+        limiter = anyio.CapacityLimiter(_MOST_THREADS)
+        _LIMITER.set(limiter)
+        return limiter
+
+
 def _runner(function: Callable[..., Any], name: str, parameters: Parameters) -> RunTool:
     is_async = inspect.iscoroutinefunction(function)
 
@@ -104,7 +119,8 @@ def _runner(function: Callable[..., Any], name: str, parameters: Parameters) -> 
         if is_async:
             value = await function(**values)
         else:
-            value = await anyio.to_thread.run_sync(partial(function, **values), abandon_on_cancel=True)
+            called = partial(function, **values)
+            value = await anyio.to_thread.run_sync(called, abandon_on_cancel=True, limiter=_threads())
             if inspect.isawaitable(value):  # a plain function that wraps an async one
                 value = await value
         return as_output(name, value)

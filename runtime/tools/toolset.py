@@ -87,9 +87,7 @@ class Toolset:
         return f"there is no tool {shown}. The tools are: {', '.join(names[:_MOST_NAMES])}{more}"
 
 
-async def _run_apart(
-    tool: Tool, arguments: Mapping[str, Any], context: ToolContext, limit: float | None
-) -> ToolOutput:
+async def _run_apart(tool: Tool, arguments: Mapping[str, Any], context: ToolContext, limit: float | None) -> ToolOutput:
     """Run a tool in a task of its own.
 
     That is how our own cancellation is told from a foreign one (a library inside the tool that cancels its

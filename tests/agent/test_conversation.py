@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
 from governors.messages import Usage
 from runtime import Call, Reply, ToolContext, tool
+from runtime.errors import SessionError
 from runtime.events import (
     Notice,
     ReplyRecorded,
@@ -258,3 +261,53 @@ async def test_lone_surrogates_from_user_model_and_tool_end_nothing(tmp_path: Pa
         assert "broken \ufffd half" in str(it.bodies[-1]["messages"])
     async with talk(tmp_path, ["still fine"], session=it.agent.session.id) as again:
         assert of(TurnFinished, await again.say("hello"))[0].text == "still fine"
+
+
+@pytest.mark.parametrize("stop", ["refused", "deferred"])
+async def test_calls_of_a_reply_that_is_not_sent_back_do_not_run(tmp_path: Path, stop: Any) -> None:
+    """The reply would be left out of the next request, and the model would make the same calls again and again."""
+    wish = Reply("I will not", [Call("write_file", {"path": "a.txt", "content": "x"})], stop=stop)
+    async with talk(tmp_path, [wish], otherwise="never asked") as it:
+        finished = of(TurnFinished, await it.say("go"))[0]
+        assert (finished.stop, finished.steps) == (stop, 1)
+        assert finished.error
+        assert not (tmp_path / "a.txt").exists()
+
+
+async def test_a_call_that_is_made_twice_in_one_reply_runs_once(tmp_path: Path) -> None:
+    """FAULT 11: a reused id makes the client send the same result again and again."""
+    same = Call("list_dir", {}, id="one")
+    async with talk(tmp_path, [Reply(calls=[same, same]), "done"]) as it:
+        events = await it.say("go")
+        assert len(of(ToolStarted, events)) == len(of(ToolFinished, events)) == 1
+        assert of(TurnFinished, events)[0].text == "done"
+
+
+async def test_plain_tools_that_hang_do_not_hold_up_the_log(tmp_path: Path) -> None:
+    """They have threads of their own: the log, the prompt and other agents go on."""
+    release = threading.Event()
+
+    @tool(timeout=0.05)
+    def stuck(number: int) -> str:
+        """Hangs until the test ends."""
+        release.wait()
+        return ""
+
+    calls = [Call("stuck", {"number": number}) for number in range(45)]
+    try:
+        async with talk(tmp_path, [Reply(calls=calls), "went on"], tools=[stuck]) as it:
+            with anyio.fail_after(20):
+                assert of(TurnFinished, await it.say("go"))[0].text == "went on"
+    finally:
+        release.set()
+
+
+async def test_a_closed_runtime_says_so_and_writes_nothing(tmp_path: Path) -> None:
+    async with talk(tmp_path, ["one"], session="open") as it:
+        await it.say("hello")
+    later = it.runtime.agent(session="later")
+    with pytest.raises(SessionError, match="closed"):
+        await later.ask("anybody there?")
+    with pytest.raises(SessionError, match="closed"):
+        await it.say("and here?")
+    assert [path.stem for path in tmp_path.rglob("*.jsonl")] == ["open"]

@@ -1,0 +1,125 @@
+"""The request of a conversation as it grows: governed and encoded message by message, not anew for each call.
+
+`Drafts` keeps a governor and an encoder for as long as each projection extends the one before it, and makes new ones
+after whatever moves the prefix (a head, an edit, a switch of model or tools). What comes out is the same either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from governors.budget import Budget
+from governors.estimate_count import fixed_count
+from governors.estimate_list import estimator_of
+from governors.governor import Governor
+from governors.messages import Message, ToolSpec
+from governors.policy import Moment
+from governors.report import Governed
+from governors.tokens import Counter
+from governors.wire import WIRES
+from governors.wire.encoder import Encoder
+
+from ..providers.base import ModelInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What stands around the messages of a request; another frame is another conversation with the model."""
+
+    model: ModelInfo
+    budget: Budget
+    factor: float
+    system: str
+    tools: tuple[ToolSpec, ...]
+    head: int | None
+    thinking: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where things are in the messages of a projection, by index: what leads, where the turn began, where a context
+    may begin, and from where on the replies' usage tells how large the request is."""
+
+    lead: int
+    turn: int
+    boundaries: Collection[int]
+    measured_since: int
+
+
+class Drafts:
+    """One agent's. Not pure: it remembers the last request."""
+
+    def __init__(self, counter: Counter) -> None:
+        self._counter = counter
+        self._frame: Frame | None = None
+        self._seen: list[Message] = []
+        self._governor: Governor | None = None
+        self._encoder: Encoder | None = None
+        self._encoded = 0
+
+    def govern(self, frame: Frame, messages: Sequence[Message], place: Place, cache: Moment | None) -> Governed:
+        """The governed request. Raises `ContextOverflow`."""
+        governor = self._continued(frame, messages)
+        if governor is None:
+            governor = self._begin(frame, messages, place)
+        new = messages[len(self._seen) :]
+        self._seen.extend(new)
+        self._governor = None  # until this has gone well
+        governed = governor.step(new, cache, turn=place.turn, boundaries=place.boundaries)
+        if not governed.decisions:
+            self._governor = governor
+        return governed
+
+    def encoder(self, frame: Frame, messages: Sequence[Message]) -> Encoder:
+        """The encoder of the request that `govern` gave last, with all of `messages` in it."""
+        if self._encoder is None:
+            info = frame.model
+            self._encoder, self._encoded = (
+                Encoder(
+                    WIRES[info.wire],
+                    system=frame.system,
+                    tools=frame.tools,
+                    abilities=info.abilities,
+                    model=info.id,
+                    max_output=frame.budget.max_output,
+                    thinking=frame.thinking,
+                ),
+                0,
+            )
+        self._encoder.append(messages[self._encoded :])
+        self._encoded = len(messages)
+        return self._encoder
+
+    def _continued(self, frame: Frame, messages: Sequence[Message]) -> Governor | None:
+        """The governor of the last request, if this one extends it."""
+        seen = self._seen
+        if self._governor is None or frame != self._frame or len(messages) < len(seen):
+            return None
+        return self._governor if all(map(_is, seen, messages)) else None
+
+    def _begin(self, frame: Frame, messages: Sequence[Message], place: Place) -> Governor:
+        info = frame.model
+        estimator = estimator_of(
+            messages,
+            self._counter,
+            family=frame.factor,
+            model=info.id,
+            fixed=fixed_count(frame.system, frame.tools, self._counter),
+            since=place.measured_since,
+        )
+        self._frame, self._seen, self._encoder = frame, [], None
+        return Governor(
+            frame.budget,
+            counter=self._counter,
+            abilities=info.abilities,
+            system=frame.system,
+            tools=frame.tools,
+            estimator=estimator,
+            model=info.id,
+            lead=place.lead,
+        )
+
+
+def _is(one: Message, other: Message) -> bool:
+    return one is other
