@@ -31,7 +31,7 @@ chat: $(VENV)/.chat ## set up and talk to an agent in the terminal
 	@$(BIN)/moonwake chat
 
 test: $(VENV)/.test ## set up and run the tests
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal
 
 lint: $(VENV)/.test ## ruff: rules and formatting
 	@$(BIN)/ruff check .

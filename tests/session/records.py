@@ -73,7 +73,13 @@ KNOWN: dict[type, st.SearchStrategy[Any]] = {
     ),
     IntentRecord: st.builds(IntentRecord, call=references, tool=texts, read_only=st.booleans()),
     ResultRecord: st.builds(
-        ResultRecord, call=references, tool=texts, content=shown, is_error=st.booleans(), seconds=seconds, whole=st.none() | texts
+        ResultRecord,
+        call=references,
+        tool=texts,
+        content=shown,
+        is_error=st.booleans(),
+        seconds=seconds,
+        whole=st.none() | texts,
     ),
     SystemRecord: st.builds(
         SystemRecord,
