@@ -46,9 +46,10 @@ from . import (
     openai_responses_decode,
     openai_responses_prefix,
 )
-from .base import Abilities, CannotDecode, Decoded, Severity, Stepwise, Violation, Wire
+from .base import Abilities, CannotDecode, Decoded, Severity, Violation
 from .binding import check_binding
 from .encoder import Encoder, encode_bytes
+from .protocol import Stepwise, Wire
 
 __all__ = [
     "WIRES",

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .base import Abilities, Severity, Violation, Wire
+from .base import Abilities, Severity, Violation
 from .encoded import last, message_blocks, roll
+from .protocol import Wire
 
 
 def check_binding(

@@ -16,9 +16,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..messages import Message, ToolResult, ToolSpec
-from .base import Abilities, Payload, Violation, Wire
+from .base import Abilities, Payload, Violation
 from .checking import MessageRules
 from .encoded import Encoded, dump_bytes, roll, roll_messages
+from .protocol import Wire
 
 #: Messages at the end that a wire may put cache marks on. Four marks, 18 blocks or a few more apart, need 55 at most:
 #: every message that is encoded has a block that can carry one.

@@ -233,7 +233,7 @@ def start(command: list[str]) -> subprocess.Popen[bytes]:
 
 def test_standard_tools_follow_the_mode() -> None:
     """Exec is there unless it is off."""
-    files = ["edit_file", "grep", "list_dir", "read_file", "write_file"]
+    files = ["edit_file", "grep", "list_dir", "read_file", "recall", "write_file"]
     assert names(standard_tools("off")) == files
     assert names(standard_tools("unconfined")) == [*files, "exec"]
 
@@ -245,5 +245,5 @@ def names(tools: tuple[Tool, ...]) -> list[str]:
 def test_standard_tools_say_what_may_be_repeated_and_stubbed() -> None:
     """Only reading may be repeated after a crash; bulky output may be reduced."""
     by_name = {tool.spec.name: tool.spec for tool in standard_tools("unconfined")}
-    assert {name for name, spec in by_name.items() if spec.read_only} == {"read_file", "list_dir", "grep"}
+    assert {name for name, spec in by_name.items() if spec.read_only} == {"read_file", "list_dir", "grep", "recall"}
     assert {name for name, spec in by_name.items() if spec.bulky} == {"read_file", "list_dir", "grep", "exec"}

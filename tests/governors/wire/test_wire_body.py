@@ -18,8 +18,9 @@ from governors.messages import (
     UserMessage,
 )
 from governors.wire import WIRES
-from governors.wire.base import Abilities, CannotDecode, Wire
+from governors.wire.base import Abilities, CannotDecode
 from governors.wire.common import rolling_hash
+from governors.wire.protocol import Wire
 
 ANTHROPIC, CHAT = WIRES["anthropic"], WIRES["openai_chat"]
 HI = UserMessage((Text("hi"),))

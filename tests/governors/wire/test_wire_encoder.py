@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from governors.messages import AssistantMessage, Message, Messages, Text, ToolCall, ToolResult, ToolSpec, UserMessage
 from governors.wire import WIRES, Encoder, encode_bytes
-from governors.wire.base import Abilities, Wire
+from governors.wire.base import Abilities
 from governors.wire.encoded import Encoded, dump_bytes
+from governors.wire.protocol import Wire
 from tests.strategies import histories, images, patches, replies, texts, tool_specs, unit_lists, user_messages
 
 from .wire_cases import CASES, MODELS
