@@ -43,9 +43,12 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """A request carried the stand-in at `place`: a real result that comes later is shown at its own place."""
+    """A request left when the conversation had `taken` messages, as they were given, and at `place` it carried a
+    stand-in, or a result of which it was not sure that no other would come: whatever comes later is shown at its own
+    place. Without `taken` it is only told for information."""
 
     place: int
+    taken: int = 0
 
 
 Decision: TypeAlias = Stub | DropImages | Cut | Missed

@@ -17,6 +17,7 @@ BULKY_TOOLS = frozenset({"read_file", "exec", "grep", "list_dir", "web_fetch", "
 #: Characters. A shorter result costs hardly more than its stub.
 LEAST_SIZE = 500
 _SHOWN = 80  # characters of the beginning in a stub
+_NAMED = 64  # characters of a tool's name
 _HANDLE = 12  # hex digits: one pair in 10^6 results collides with a chance of 1 in 500
 _STUB_MARK = "left out; recall "
 
@@ -53,7 +54,7 @@ def stub_text(result: ToolResult) -> str:
     images = sum(1 for part in result.content if isinstance(part, Image))
     size = f"{len(text):,} characters" + (f" and {images} images" if images else "")
     shown = " ".join(text[: 4 * _SHOWN].split())[:_SHOWN]
-    return f"[{result.tool or 'tool'} result, {size}, {_STUB_MARK}{handle_of(result.content)}: {shown}]"
+    return f"[{scrub(result.tool)[:_NAMED] or 'tool'} result, {size}, {_STUB_MARK}{handle_of(result.content)}: {shown}]"
 
 
 def is_stub(result: ToolResult) -> bool:

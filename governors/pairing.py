@@ -11,16 +11,18 @@ Ids alone cannot tell: relays restart them at `call_0` in every reply. So pairin
   and the turn had not used the id before.
 - Without an id a result answers nothing, unless it is a stand-in: those are made for their call, whatever its id.
 
-Everything is a function of the list; nothing is changed here.
+`pair` is a function of the list; nothing is changed here. `RunningPairs` does the same for a conversation that grows,
+where a request leaves now and then: what has answered then stands, and a call that had no result stays open.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from .messages import AssistantMessage, Messages, ToolResult, UserMessage, UserPart
+from .messages import AssistantMessage, Message, ToolResult, UserMessage, UserPart
 
 #: The place of a call: (index of the reply in the list, index among the reply's calls).
 CallPlace: TypeAlias = tuple[int, int]
@@ -32,7 +34,7 @@ _Output: TypeAlias = tuple[str, tuple[UserPart, ...], bool]
 
 @dataclass(slots=True)
 class _State:
-    messages: Messages
+    messages: Sequence[Message]
     turn: int = 0
     called: set[str] = field(default_factory=set)  # the ids that this turn has used
     open: dict[str, dict[int, list[CallPlace]]] = field(default_factory=dict)  # id -> turn -> unanswered, in order
@@ -42,21 +44,66 @@ class _State:
     pairs: dict[int, CallPlace] = field(default_factory=dict)
 
 
-def pair(messages: Messages) -> dict[int, CallPlace]:
+def pair(messages: Sequence[Message]) -> dict[int, CallPlace]:
     """For each result that answers a call: its index in the list -> the place of its call."""
     state = _State(messages)
     for index, message in enumerate(messages):
-        if isinstance(message, ToolResult):
-            key = message.call_id.strip()
-            if key or message.stand_in:
-                state.stretch.setdefault(key, []).append(index)
-        elif isinstance(message, AssistantMessage) and message.calls:
-            _settle(state)
-            _open_calls(state, message, index)
-        elif isinstance(message, UserMessage):
-            _end_turn(state)
+        _take(state, message, index)
     _end_turn(state)
     return state.pairs
+
+
+class RunningPairs:
+    """Pairs of a conversation that grows. `messages` are all that were taken."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self._state = _State(self.messages)
+
+    def take(self, message: Message) -> None:
+        self.messages.append(message)
+        _take(self._state, message, len(self.messages) - 1)
+
+    def leave(self, shown: AbstractSet[CallPlace]) -> tuple[dict[int, CallPlace], bool]:
+        """A request leaves: the pairs that are new since the last one, and whether they might have been others had
+        it left later. `shown` are the calls that it is the first to carry; those without a result are answered by
+        what comes later only if it answers nothing newer."""
+        state = self._state
+        keys = tuple(state.stretch)
+        _settle(state)
+        unsure = any(any(state.open.get(key, {}).values()) for key in keys)
+        for key, results in state.early.items():
+            waiting = state.open.get(key, {}).get(state.turn, [])
+            eligible = [place for place in waiting if place in shown]
+            answered = _answer(state, results, eligible)
+            if answered:
+                unsure = True
+                waiting[:] = [place for place in waiting if place not in shown or place in eligible]
+                state.early[key] = [result for result in results if result not in answered]
+        pairs, state.pairs = state.pairs, {}
+        if unsure or not shown <= set(pairs.values()):
+            state.turn += 1
+        return pairs, unsure
+
+    def reopen(self, place: CallPlace) -> None:
+        """What has answered this call was a stand-in: a real result may still come."""
+        reply = self.messages[place[0]]
+        assert isinstance(reply, AssistantMessage)
+        key = reply.calls[place[1]].id.strip()
+        self._state.open.setdefault(key, {}).setdefault(self._state.turn, []).append(place)
+        self._state.turn += 1  # what comes later answers newer calls first
+
+
+def _take(state: _State, message: Message, index: int) -> None:
+    if isinstance(message, ToolResult):
+        key = message.call_id.strip()
+        if key or message.stand_in:
+            state.stretch.setdefault(key, []).append(index)
+    elif isinstance(message, AssistantMessage) and message.calls:
+        _settle(state)
+        _open_calls(state, message, index)
+    elif isinstance(message, UserMessage):
+        _end_turn(state)
 
 
 def _open_calls(state: _State, reply: AssistantMessage, index: int) -> None:

@@ -12,6 +12,7 @@ from .estimate_count import Count, fixed_count, messages_count
 from .estimate_list import estimator_of
 from .governor import Governor
 from .messages import Message, ToolSpec
+from .microcompact import images_in
 from .policy import Moment, Policy
 from .report import Governed, Report
 from .sound import is_sound
@@ -56,7 +57,7 @@ def govern(
     if sound and not given and (cache is None or not policy.microcompact):
         total = fixed + messages_count(messages, counter, model)
         size = estimator.estimate(total)
-        if size <= budget.tokens and not (total.pictures and abilities.images):
+        if size <= budget.tokens and not (total.pictures and _too_many_images(messages, abilities)):
             tokens = [part.scaled(estimator.bound) for part in _fixed_parts(text, tools, counter)]
             report = Report(budget.tokens, tokens[0], tokens[1], size, size)
             return Governed(messages, (), report, cache.economy if cache is not None else None)
@@ -74,6 +75,10 @@ def govern(
     )
     governed = governor.step(messages, cache, turn=turn, boundaries=boundaries)
     return replace(governed, messages=tuple(governed.messages))
+
+
+def _too_many_images(messages: Sequence[Message], abilities: Abilities) -> bool:
+    return abilities.images and sum(map(images_in, messages)) > abilities.max_images
 
 
 def _fixed_parts(system: str, tools: Sequence[ToolSpec], counter: Counter) -> tuple[Count, Count]:

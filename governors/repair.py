@@ -63,7 +63,9 @@ def keep_late(result: ToolResult, call: str) -> UserMessage:
 
 def collapse_calls(messages: Messages) -> Messages:
     """Every call once: a call that repeats id, name and arguments of an earlier one of its reply goes."""
-    return _map(messages, lambda message: _collapsed(message) if isinstance(message, AssistantMessage) else message)
+    return _map(
+        messages, lambda message: collapsed_reply(message) if isinstance(message, AssistantMessage) else message
+    )
 
 
 def drop_orphans(messages: Messages) -> Messages:
@@ -79,18 +81,20 @@ def drop_unfinished(messages: Messages) -> Messages:
     """Without replies that ended aborted, errored, refused or deferred, without calls whose arguments were cut off,
     and without the results of either. Nor is a reply left that was cut off before it said anything.
 
-    A real result of a call that was cut off was produced by something: it stays, as a late result.
+    A real result of a call that was cut off was produced by something: it stays, as a late result. One that stands
+    before such a call goes: it is the answer to nothing that is known.
     """
-    if all(_finished(message) is message for message in messages):
+    if all(finished_reply(message) is message for message in messages):
         return messages
     pairs = pair(messages)
     kept: list[Message] = []
     for index, message in enumerate(messages):
         if index in pairs:
             reply_index, number = pairs[index]
-            kept.extend(_result_to_send(message, messages[reply_index], number))
+            if reply_index < index or _is_sent(messages[reply_index], number):
+                kept.extend(_result_to_send(message, messages[reply_index], number))
         else:
-            finished = _finished(message)
+            finished = finished_reply(message)
             kept.extend([finished] if finished is not None else [])
     return tuple(kept)
 
@@ -120,7 +124,7 @@ def backfill(messages: Messages) -> Messages:
         next_index = index + 1
         for place in _places(message, index):
             if place not in by_call:
-                filled.append(_kept_stand_in(message, place[1]))
+                filled.append(kept_stand_in(message, place[1]))
             elif by_call[place] == next_index:
                 filled.append(messages[next_index])
                 next_index += 1
@@ -133,7 +137,7 @@ def normalise(messages: Messages, *, id_pattern: str = DEFAULT_ID_PATTERN) -> Me
     `id_pattern` is a regular expression that a whole id must match (it differs by provider). Raises `ValueError`
     for a pattern that no id made here matches.
     """
-    return legal_ids(_map(messages, _legal_content), id_pattern)
+    return legal_ids(_map(messages, legal_content), id_pattern)
 
 
 def repair(messages: Messages, *, id_pattern: str = DEFAULT_ID_PATTERN) -> Messages:
@@ -155,7 +159,8 @@ def _places(message: Message, index: int) -> list[CallPlace]:
     return [(index, number) for number in range(len(calls))]
 
 
-def _legal_content(message: Message) -> Message:
+def legal_content(message: Message) -> Message:
+    """`message` with content that can be sent; made once."""
     match message:
         case UserMessage():
             return legal_user(message)
@@ -167,7 +172,8 @@ def _legal_content(message: Message) -> Message:
             return legal_patch(message)
 
 
-def _collapsed(reply: AssistantMessage) -> AssistantMessage:
+def collapsed_reply(reply: AssistantMessage) -> AssistantMessage:
+    """`reply` with every call once; made once."""
     calls = reply.calls
     if len(calls) < 2 or len(set(calls)) == len(calls):
         return reply
@@ -182,7 +188,7 @@ def _collapsed(reply: AssistantMessage) -> AssistantMessage:
     return remember(reply, "collapsed", lambda: replace(reply, content=tuple(parts)))
 
 
-def _finished(message: Message) -> Message | None:
+def finished_reply(message: Message) -> Message | None:
     """What of a message can be sent: itself, a reply without the calls that were cut off, or nothing."""
     if not isinstance(message, AssistantMessage):
         return message
@@ -196,6 +202,11 @@ def _finished(message: Message) -> Message | None:
     return None if whole.stop == "length" and not whole.calls and not whole.text.strip() else whole
 
 
+def _is_sent(reply: Message, number: int) -> bool:
+    assert isinstance(reply, AssistantMessage)
+    return reply.stop not in UNFINISHED and reply.calls[number].complete
+
+
 def _result_to_send(result: Message, reply: Message, number: int) -> list[Message]:
     """`result` itself when its call is sent; the late result that it becomes, or nothing, when it is not."""
     assert isinstance(result, ToolResult) and isinstance(reply, AssistantMessage)
@@ -207,6 +218,7 @@ def _result_to_send(result: Message, reply: Message, number: int) -> list[Messag
     return [] if result.stand_in else [keep_late(result, call.id)]
 
 
-def _kept_stand_in(reply: Message, number: int) -> ToolResult:
+def kept_stand_in(reply: Message, number: int) -> ToolResult:
+    """The stand-in for the call of that number in a reply, made once."""
     assert isinstance(reply, AssistantMessage)
     return remember(reply, f"stand_in/{number}", lambda: stand_in(reply.calls[number]))

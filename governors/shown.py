@@ -6,12 +6,12 @@ Appending costs what is appended. An edit or a cut makes new lists, so that a vi
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from .estimate_count import Count
 from .messages import AssistantMessage, Message, Text, ToolResult, UserMessage
-from .microcompact import images_in
+from .microcompact import images_in, stub
 from .snip import OMITTED_STEPS
 
 
@@ -37,10 +37,13 @@ class Shown:
     sums: list[Count] = field(default_factory=list)  # of all that stands before a message, the fixed part included
     count: Count = field(default_factory=Count)
     images: list[tuple[int, int]] = field(default_factory=list)  # (place, pictures), oldest first
+    pictures: int = 0
     ripe: list[int] = field(default_factory=list)
     ripe_saving: int = 0
     _index: dict[int, int] = field(default_factory=dict)
     _newest: deque[int] = field(default_factory=deque)
+    _edited_at: dict[int, int] = field(default_factory=dict)  # by identity: `edited` keeps them alive
+    _inserted: dict[str, UserMessage] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.count = self.fixed
@@ -49,13 +52,38 @@ class Shown:
         self.kept.append(message)
         self._show(len(self.kept) - 1, message)
 
+    def at(self, place: int) -> Message:
+        """What is shown of the message of `place`, when it is in view."""
+        return self.edited.get(place) or self.kept[place]
+
+    def result(self, place: int) -> ToolResult:
+        """The whole result that was kept at `place`."""
+        message = self.kept[place]
+        assert isinstance(message, ToolResult)
+        return message
+
+    def stub_of(self, result: ToolResult) -> ToolResult:
+        """The stub for a result in view: of the whole one, also where pictures of it are left out."""
+        place = self._edited_at.get(id(result))
+        return stub(result if place is None or self.edited[place] is not result else self.result(place))
+
+    def inserted(self, text: str) -> UserMessage:
+        """The message with a text that a cut puts in, made once."""
+        return self._inserted.setdefault(text, UserMessage((Text(text),)))
+
     def index_of(self, place: int) -> int | None:
         """Where the message of `place` stands in the view; None when it is out of view."""
         return self._index.get(place)
 
+    def indices(self, places: Collection[int] | None) -> frozenset[int]:
+        """Where the messages of `places` stand in the view, by default all but what a cut put in."""
+        found = self._index.values() if places is None else map(self.index_of, places)
+        return frozenset(index for index in found if index is not None)
+
     def edit(self, changes: dict[int, Message]) -> None:
         """Show other messages at these places."""
         self.edited.update(changes)
+        self._edited_at.update((id(message), place) for place, message in changes.items())
         self._rebuild()
 
     def cut(self, start: int, resume: int, quote: str | None) -> None:
@@ -73,6 +101,7 @@ class Shown:
         self._index[place] = len(self.view) - 1
         if images := images_in(message):
             self.images.append((place, images))
+            self.pictures += images
         if isinstance(message, ToolResult):
             self._newest.append(place)
             if len(self._newest) > self.keep:
@@ -86,20 +115,18 @@ class Shown:
 
     def _rebuild(self) -> None:
         self.view, self.places, self.sums, self.images, self.ripe = [], [], [], [], []
-        self.count, self.ripe_saving = self.fixed, 0
+        self.count, self.ripe_saving, self.pictures = self.fixed, 0, 0
         self._index, self._newest = {}, deque()
-        shown = self.edited
         for place in range(min(self.lead, self.start)):
-            self._show(place, shown.get(place, self.kept[place]))
+            self._show(place, self.at(place))
         if self.quote is not None:
-            self._show(None, UserMessage((Text(self.quote),)))
-        marker = UserMessage((Text(OMITTED_STEPS),))
+            self._show(None, self.inserted(self.quote))
+        marker = self.inserted(OMITTED_STEPS)
         marked = any(message == marker for message in self.kept[self.start : self.resume])  # by an earlier life
         for place in range(self.start, len(self.kept)):
-            message = shown.get(place, self.kept[place])
-            if place < self.resume and not isinstance(message, UserMessage):
-                if not marked and isinstance(message, AssistantMessage):
-                    self._show(None, marker)
-                    marked = True
-            else:
+            message = self.at(place)
+            if place >= self.resume or isinstance(message, UserMessage):
                 self._show(place, message)
+            elif not marked and isinstance(message, AssistantMessage):
+                self._show(None, marker)
+                marked = True

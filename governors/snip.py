@@ -62,6 +62,8 @@ def snip(
     lead: int = 0,
     boundaries: Collection[int] | None = None,
     measure: Callable[[str], int] = len,
+    low: float | None = None,
+    whole: float | None = None,
 ) -> Snip | None:
     """The cut that brings `messages` (of `sizes` tokens each) under `room` tokens, or None when they fit already or
     nothing can go.
@@ -69,7 +71,9 @@ def snip(
     `turn` is the index of the message that opened the turn; the first `lead` messages (an older summary, of whole
     steps if any) stay in any case. `boundaries` are the indices where a context may begin, by default every user
     message. `measure` gives the tokens of a user message with a text, for the quote and the marker that a cut puts
-    in. The result may still be over when nothing more can go: the caller checks.
+    in. `low` and `whole` are the marks to come under, for callers who know by how much calls grow (by default
+    `LOW_WATERMARK` and `WHOLE_TURN` of the room). The result may still be over when nothing more can go: the caller
+    checks.
     """
     if sum(sizes) <= room or lead >= len(messages):
         return None
@@ -79,13 +83,14 @@ def snip(
         for index in range(lead + 1, turn + 1)
         if isinstance(messages[index], UserMessage) and (boundaries is None or index in boundaries)
     ]
-    low = room * LOW_WATERMARK
+    low = room * LOW_WATERMARK if low is None else low
+    whole = room * WHOLE_TURN if whole is None else whole
     for start in starts:
         if size(Snip(start)) <= low and size(cut := Snip(start, None, _question(messages, start))) <= low:
             return cut
-    cut = next(
-        cut for cut, limit in _last_resorts(messages, room, starts[-1] if starts else lead) if size(cut) <= limit
-    )
+    start = starts[-1] if starts else lead
+    resorts = _last_resorts(messages, start, whole=whole, low=low, room=room)
+    cut = next(cut for cut, limit in resorts if size(cut) <= limit)
     return cut if cut.start > lead or cut.resume is not None else None
 
 
@@ -127,14 +132,16 @@ def _sums_from(sizes: Sequence[int]) -> list[int]:
     return list(accumulate(reversed(sizes), initial=0))[::-1]
 
 
-def _last_resorts(messages: Messages, room: int, start: int) -> Iterator[tuple[Snip, float]]:
+def _last_resorts(
+    messages: Messages, start: int, *, whole: float, low: float, room: float
+) -> Iterator[tuple[Snip, float]]:
     """The cuts at `start` (the last place where a context may begin), each with the most it may leave, from the one
     that keeps most."""
     question = _question(messages, start)
     steps = [i for i in range(start, len(messages)) if isinstance(messages[i], AssistantMessage)]
-    yield Snip(start, None, question), room * WHOLE_TURN
+    yield Snip(start, None, question), whole
     for resume in steps[1:]:
-        yield Snip(start, resume, question), room * LOW_WATERMARK
+        yield Snip(start, resume, question), low
     newest = steps[-1] if len(steps) > 1 else None
     yield Snip(start, newest, question), room
     yield Snip(start, newest), room

@@ -1,0 +1,214 @@
+"""What is decided for one request, in this order: pictures over the limit, old results (when that is free, pays, or
+must be), a cut at a user boundary, and the results of the current turn, largest first.
+
+Each of these changes what is shown and notes the decision, why, and what it takes off the request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from .budget import Budget
+from .decisions import Cut, Decision, DropImages, Stub
+from .economy import Economy, EditForecast, Proposal, low_watermark
+from .errors import ContextOverflow
+from .estimate import Estimator
+from .estimate_count import Count
+from .fitting import Marks, Plan, least_size, plan_fit
+from .messages import Message, ToolResult
+from .microcompact import handle_of, stub, without_images
+from .policy import Moment
+from .report import Action
+from .shown import Shown
+from .snip import LOW_WATERMARK
+from .wire.base import Abilities
+
+
+@dataclass(slots=True)
+class Deciding:
+    """A request in the making. `growth` is the most that a call has added so far, in tokens; `open_turn`: the model is
+    at work in a turn."""
+
+    shown: Shown
+    estimator: Estimator
+    budget: Budget
+    system: Count
+    tools: Count
+    abilities: Abilities
+    growth: int
+    open_turn: bool
+    decisions: list[Decision]
+    actions: list[Action] = field(default_factory=list)
+
+    def size(self) -> int:
+        return self.estimator.estimate(self.shown.count)
+
+    def drop_images(self) -> None:
+        """Over the limit of pictures the oldest go, down to half of it: the next one then does not force it again."""
+        shown, most = self.shown, self.abilities.max_images
+        total = shown.pictures
+        if not self.abilities.images or total <= most:
+            return
+        surplus = total - most // 2
+        changes: dict[int, Message] = {}
+        size = self.size()
+        for place, count in shown.images:
+            if surplus <= 0:
+                break
+            gone = min(count, surplus)
+            self.decisions.append(DropImages(place, gone))
+            changes[place] = without_images(shown.at(place), gone)
+            surplus -= gone
+        self._edit(changes)
+        why = f"a request takes at most {most}"
+        self.actions.append(Action("images", f"{total} pictures, the oldest left out", why, size - self.size()))
+
+    def microcompact(self, cache: Moment | None) -> Economy | None:
+        """Let stubs stand for old results, all at once, when that is free, pays, or must be."""
+        shown = self.shown
+        economy = cache.economy if cache is not None else None
+        if not shown.ripe:
+            return economy
+        size, forecast = self.size(), None
+        if cache is not None:
+            forecast = self._weigh(size, cache)
+            economy = cache.economy.weighed(forecast)
+        reason = forecast.reason if forecast is not None else "must" if size > self.budget.tokens else None
+        if reason is None or (reason != "must" and self._bound_to_wait()):
+            return economy
+        places = tuple(shown.ripe)
+        self.decisions.extend(Stub(place, handle_of(shown.result(place).content), reason) for place in places)
+        self._edit({place: stub(shown.result(place)) for place in places})
+        why = {"must": "the request was over budget", "cold": "the cache was cold", "pays": "it pays"}[reason]
+        money = forecast.gain if forecast is not None and reason != "must" else None
+        what = f"{len(places)} old results as a line"
+        self.actions.append(Action("microcompact", what, why, size - self.size(), money))
+        return economy
+
+    def _weigh(self, size: int, cache: Moment) -> EditForecast:
+        shown, bound = self.shown, self.estimator.bound
+        first = shown.index_of(shown.ripe[0])
+        saved = int(shown.ripe_saving * bound)
+        proposal = Proposal(size, max(0, size - saved), shown.sums[first or 0].scaled(bound))
+        return cache.economy.weigh(proposal, cache.now, budget=self.budget.tokens)
+
+    def _bound_to_wait(self) -> bool:
+        """Where reasoning is bound to what stands before it, an edit inside a turn would have it refused."""
+        return self.open_turn and self.abilities.binds_prefix and not self.abilities.drop_block
+
+    def fit(self, turn: int, boundaries: Collection[int] | None) -> None:
+        """Cut, and shrink results, until the request is under budget; after a forced edit down to the low watermark.
+
+        Raises `ContextOverflow` when what must stay is over budget.
+        """
+        size, budget = self.size(), self.budget.tokens
+        over = size > budget
+        if not over and not (self._was_forced() and size > low_watermark(budget, self.growth, LOW_WATERMARK)):
+            return
+        density = self.estimator.density(self.shown.count)
+        fixed = (self.system + self.tools).scaled(density)
+        marks = Marks.of(budget - fixed, self.growth)
+        if not over:  # nothing must go: a cut that saves nothing to speak of is none
+            marks = Marks(size - 1 - fixed, marks.low, marks.whole)
+        plan = self._plan(marks, density, turn, boundaries)
+        if plan is None or (not over and plan.stubs):
+            if over:
+                raise self._overflow(density, turn, boundaries)
+            return
+        self._shrink(plan.stubs)
+        if plan.cut is not None:
+            self._cut(plan, marks, density, size)
+
+    def _was_forced(self) -> bool:
+        return any(isinstance(decision, Stub) and decision.why == "must" for decision in self.decisions)
+
+    def _plan(self, marks: Marks, density: float, turn: int, boundaries: Collection[int] | None) -> Plan | None:
+        shown = self.shown
+        return plan_fit(
+            tuple(shown.view),
+            lambda message: shown.count_of(message).scaled(density),
+            shown.stub_of,
+            marks,
+            turn=shown.index_of(turn) or 0,
+            lead=shown.lead,
+            boundaries=shown.indices(boundaries),
+            measure=lambda text: shown.count_of(shown.inserted(text)).scaled(density),
+        )
+
+    def _overflow(self, density: float, turn: int, boundaries: Collection[int] | None) -> ContextOverflow:
+        """What is wrong, with what has to stay in any case as the turn."""
+        shown = self.shown
+        least = least_size(
+            tuple(shown.view),
+            lambda message: shown.count_of(message).scaled(density),
+            shown.stub_of,
+            turn=shown.index_of(turn) or 0,
+            lead=shown.lead,
+            boundaries=shown.indices(boundaries),
+        )
+        fixed = self.system.scaled(density), self.tools.scaled(density)
+        return ContextOverflow(self.budget.window, self.budget.tokens, *fixed, least)
+
+    def _cut(self, plan: Plan, marks: Marks, density: float, size: int) -> None:
+        shown, cut = self.shown, plan.cut
+        assert cut is not None
+        start, quote = shown.places[cut.start], cut.quote
+        if start is None or (start == shown.start and quote is None):  # the turn goes on: so does its question
+            start = shown.start
+            if shown.quote is not None and plan.size + self._measure(shown.quote, density) <= marks.room:
+                quote = shown.quote
+        resume = self._resume(cut.resume)
+        self.decisions.append(Cut(start, resume, quote))
+        before = self.size()
+        shown.cut(start, resume or 0, quote)
+        self.estimator = self.estimator.moved()
+        why = f"the request had {size:,} tokens, the budget is {self.budget.tokens:,}"
+        self.actions.append(Action("snip", "the oldest messages left out", why, before - self.size()))
+
+    def _measure(self, text: str, density: float) -> int:
+        return self.shown.count_of(self.shown.inserted(text)).scaled(density)
+
+    def _resume(self, index: int | None) -> int | None:
+        """The place of the first kept step: what an earlier cut left out of the turn stays out."""
+        shown = self.shown
+        if index is None:
+            return shown.resume or None
+        return len(shown.kept) if index >= len(shown.view) else shown.places[index]
+
+    def _shrink(self, indices: Sequence[int]) -> None:
+        if not indices:
+            return
+        shown = self.shown
+        places = [place for index in indices if (place := shown.places[index]) is not None]
+        self.decisions.extend(Stub(place, handle_of(shown.result(place).content)) for place in places)
+        size = self.size()
+        self._edit({place: stub(shown.result(place)) for place in places})
+        what = f"{len(places)} results of this turn as a line, the largest first"
+        self.actions.append(Action("shrink", what, "the turn alone was over budget", size - self.size()))
+
+    def _edit(self, changes: dict[int, Message]) -> None:
+        self.shown.edit(changes)
+        self.estimator = self.estimator.moved()
+
+
+def follow(shown: Shown, decisions: Sequence[Decision]) -> list[Decision]:
+    """Make again what was decided in an earlier life, as far as the messages have come; the decisions that are left."""
+    left: list[Decision] = []
+    changes: dict[int, Message] = {}
+    for decision in decisions:
+        place = decision.start if isinstance(decision, Cut) else decision.place
+        if place >= len(shown.kept):
+            left.append(decision)
+            continue
+        kept, message = shown.kept[place], changes.get(place, shown.at(place))
+        match decision:
+            case Stub(handle=handle) if isinstance(kept, ToolResult) and handle_of(kept.content) == handle:
+                changes[place] = stub(kept)
+            case DropImages(count=count):
+                changes[place] = without_images(message, count)
+            case Cut(resume=resume, quote=quote):
+                shown.cut(place, resume or 0, quote)
+    if changes:
+        shown.edit(changes)
+    return left

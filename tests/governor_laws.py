@@ -1,0 +1,337 @@
+"""The laws of the governor, held against one conversation that grows: `Run(seed).violations`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from governors.budget import Budget
+from governors.decisions import Cut, Decision, DropImages, Missed, Stub
+from governors.economy import Economy
+from governors.errors import ContextOverflow
+from governors.governor import Governor
+from governors.messages import AssistantMessage, Message, Messages, Text, ToolResult, UserMessage
+from governors.microcompact import handle_of, images_in, stub
+from governors.pipeline import govern
+from governors.policy import Moment, Policy
+from governors.repair import repair
+from governors.report import Governed
+from governors.snip import OMITTED_STEPS
+from governors.sound import is_sound
+from governors.tokens import ByteCounter, system_tokens, tools_tokens
+from governors.wire import WIRES, Abilities
+from tests.governors.wire.wire_cases import CASES
+from tests.growing import batches, story, tool_specs, usage_of
+from tests.pairing_truth import mispaired
+
+COUNTER = ByteCounter()
+FIGURES = ("requests", "overflows", "rebuilt", "edited", "forced")
+
+
+class Run:
+    """One history: a conversation, fed in random batches to a governor that now and then is another one."""
+
+    def __init__(self, seed: int, *, length: int = 40, stop_at: int | None = None) -> None:
+        self.random = random = Random(seed)
+        self.violations: list[str] = []
+        self.requests = self.overflows = self.rebuilt = self.edited = self.forced = 0
+        self.name, abilities = random.choice(CASES)
+        self.wire, self.model = WIRES[self.name], random.choice((None, "model-a"))
+        self.abilities = _limited(abilities, random)
+        self.system, self.tools = random.choice(("", "You help. " * random.choice((1, 3, 20)))), tool_specs(random)
+        fixed = system_tokens(self.system, COUNTER) + tools_tokens(self.tools, COUNTER)
+        room = random.choice((300, 1_000, 2_500, 5_000, 10_000, 20_000, 200_000))
+        self.budget = Budget(fixed + room + 10, 10, margin=0)
+        self.policy = Policy(random.choice((10, 10, 3, 0)), microcompact=random.random() < 0.9)
+        self.economy = Economy() if random.random() < 0.5 else None
+        self.now = 0.0
+        self.told = random.random() < 0.4  # whether replies say what they cost
+        self.story = story(random, random.randint(3, length), model=self.model, wire=self.name)
+        self.raw: list[Message] = []
+        self.decisions: list[Decision] = []
+        self.governor = self._anew()
+        self.before: Governed | None = None
+        self.snapshots: list[tuple[Sequence[Message], Messages]] = []
+        self.fits = False
+        for batch in batches(random, self.story.messages):
+            self._feed(batch)
+            if stop_at is not None and len(self.raw) >= stop_at:
+                break
+        self._check_snapshots()
+
+    def _anew(self, **changed: Any) -> Governor:
+        return Governor(
+            self.budget,
+            self.policy,
+            COUNTER,
+            self.abilities,
+            system=self.system,
+            tools=self.tools,
+            decisions=self.decisions,
+            model=self.model,
+            **changed,
+        )
+
+    def figures(self) -> dict[str, int]:
+        return {name: getattr(self, name) for name in FIGURES}
+
+    def _broken(self, law: str, what: object) -> None:
+        self.violations.append(f"law {law}, after {len(self.raw)} messages: {what}"[:600])
+
+    def _moment(self) -> Moment | None:
+        if self.economy is None or self.random.random() < 0.3:
+            return None
+        gap = self.random.choice((2.0, 20.0, 200.0, 2_000.0))
+        self.now += gap
+        self.economy = self.economy.came(self.now, gap > 30)
+        return Moment(self.economy, self.now)
+
+    def _feed(self, batch: list[Message]) -> None:
+        if self.random.random() < 0.03 and self.raw:
+            self._switch()
+        batch = [self._measured(message) for message in batch]
+        self.raw += batch
+        moment = self._moment()
+        try:
+            governed = self.governor.step(batch, moment)
+        except ContextOverflow as error:
+            self.overflows += 1
+            self._check_overflow(error)
+            self.fits = False
+            return
+        self.requests += 1
+        self.decisions += governed.decisions
+        self._check_request(governed)
+        if moment is not None and governed.economy is not None:
+            self.economy = governed.economy.sent(self.now, governed.report.after, 100)
+        self.snapshots.append((governed.messages, tuple(governed.messages)))
+        self.before, self.fits = governed, True
+        if self.random.random() < 0.3:
+            self._rebuild(governed)
+
+    def _measured(self, message: Message) -> Message:
+        """A reply with what the provider may say of its request."""
+        if not isinstance(message, AssistantMessage) or not self.told:
+            return message
+        return replace(message, usage=usage_of(self.random, self.governor._shown.count.scaled(1.0)))
+
+    def _switch(self) -> None:
+        """Another model on another wire, from the same messages and decisions."""
+        self.name, abilities = self.random.choice(CASES)
+        self.abilities, self.wire = _limited(abilities, self.random), WIRES[self.name]
+        self.model = self.random.choice((None, "model-b"))
+        self.governor, self.before = self._anew(), None
+        try:
+            governed = self.governor.step(self.raw)
+        except ContextOverflow as error:
+            self._check_overflow(error)
+            return
+        self.decisions += governed.decisions
+        self._check_request(governed)
+        self.before = governed
+
+    def _kept(self) -> list[Message]:
+        return self.governor._shown.kept  # the ground that decisions stand on
+
+    def _check_request(self, governed: Governed) -> None:
+        messages = tuple(governed.messages)
+        if governed.report.after > self.budget.tokens:
+            self._broken("fit", governed.report)
+        if not is_sound(messages, self.abilities.id_pattern):
+            self._broken("1", "the request is not sound")
+        for violation in self._check(messages):
+            self._broken("1", violation)
+        if self.story.kind != "wild":
+            for wrong in mispaired(self.story, self._kept()):
+                self._broken("2", wrong)
+        self._check_prefix(governed, messages)
+        self._check_again(messages)
+        self._check_hidden(governed)
+        self._check_turn(messages)
+        self._check_watermark(governed)
+        self._check_newest(messages)
+
+    def _encode(self, messages: Messages) -> Any:
+        return self.wire.encode(
+            messages, system=self.system, tools=self.tools, abilities=self.abilities, model=self.model
+        )
+
+    def _check(self, messages: Messages) -> Iterator[str]:
+        asked = messages if messages and not isinstance(messages[-1], AssistantMessage) else (*messages, _GO_ON)
+        body = self.wire.body(self._encode(asked), model=self.model or "m", max_output=10, abilities=self.abilities)
+        for violation in self.wire.check(self.wire.mark_cache(body), self.abilities):
+            if violation.severity != "$":
+                yield str(violation)
+
+    def _check_prefix(self, governed: Governed, messages: Messages) -> None:
+        """What was sent stands, up to the first place that a decision names."""
+        if self.before is None:
+            return
+        before = tuple(self.before.messages)
+        self.edited += any(not isinstance(decision, Missed) for decision in governed.decisions)
+        same = self._first_moved(before, messages, governed.decisions)
+        if any(a is not b for a, b in zip(before[:same], messages[:same], strict=False)) or len(messages) < same:
+            self._broken("3", f"messages before {same} moved, by {governed.decisions}")
+        old, new = (self.wire.prefix_blocks(self._encode(each)) for each in (before[:same], messages))
+        if new[: len(old)] != old:
+            self._broken("3", f"bytes moved that no decision explains: {governed.decisions}")
+
+    def _first_moved(self, before: Messages, after: Messages, decisions: Sequence[Decision]) -> int:
+        """How many messages of the last request must stand."""
+        same = len(before)
+        kept = self._kept()
+        for decision in decisions:
+            if isinstance(decision, Cut):
+                return 0
+            if isinstance(decision, Stub | DropImages):
+                shown = self.governor._shown.index_of(decision.place)
+                same = min(same, len(before) if shown is None else shown)
+                assert decision.place < len(kept)
+        while 0 < same < len(before) and isinstance(before[same], ToolResult):
+            same -= 1  # a step is encoded in one piece
+        return same
+
+    def _check_again(self, messages: Messages) -> None:
+        again = govern(
+            messages,
+            budget=self.budget,
+            policy=self.policy,
+            counter=COUNTER,
+            abilities=self.abilities,
+            system=self.system,
+            tools=self.tools,
+            model=self.model,
+            estimator=self.governor.estimator,
+        )
+        if again.messages is not messages or again.decisions:
+            self._broken("5", again.decisions)
+
+    def _rebuild(self, governed: Governed) -> None:
+        self.rebuilt += 1
+        estimator = self.governor.estimator
+        other = self._anew(estimator=estimator).step(self.raw)
+        if list(other.messages) != list(governed.messages):
+            self._broken("4", first_difference(governed.messages, other.messages))
+        if other.decisions:
+            self._broken("4", f"decided anew: {other.decisions}")
+        whole = govern(
+            tuple(self.raw),
+            budget=self.budget,
+            policy=self.policy,
+            counter=COUNTER,
+            abilities=self.abilities,
+            system=self.system,
+            tools=self.tools,
+            model=self.model,
+            estimator=estimator,
+            decisions=self.decisions,
+        )
+        if list(whole.messages) != list(governed.messages) or whole.decisions:
+            self._broken("4", "govern() differs from the running governor")
+
+    def _check_hidden(self, governed: Governed) -> None:
+        """Whatever a decision hides can be found."""
+        kept = self._kept()
+        for decision in governed.decisions:
+            match decision:
+                case Stub(place=place, handle=handle):
+                    result = kept[place]
+                    if not isinstance(result, ToolResult) or handle_of(result.content) != handle:
+                        self._broken("7", decision)
+                    elif handle not in stub(result).text:
+                        self._broken("7", "the stub does not name the handle")
+                case DropImages(place=place, count=count):
+                    if images_in(kept[place]) < count:
+                        self._broken("7", decision)
+                case Cut(start=start):
+                    if not isinstance(kept[start], UserMessage) and start:
+                        self._broken("7", decision)
+                case Missed(place=place):
+                    if place >= max(1, len(kept)):
+                        self._broken("7", decision)
+
+    def _check_turn(self, messages: Messages) -> None:
+        """All that users said since the turn began, in order (pictures may be left out)."""
+        shown = self.governor._shown
+        kept, start = self._kept(), self.governor._turn
+        said = [shown.at(place) for place in range(start, len(kept)) if isinstance(kept[place], UserMessage)]
+        identities = {id(message) for message in said}
+        if [message for message in messages if id(message) in identities] != said:
+            self._broken("8", "a user's message of this turn is missing")
+
+    def _check_newest(self, messages: Messages) -> None:
+        results = [message for message in messages if isinstance(message, ToolResult)]
+        newest = results[len(results) - self.policy.keep_results :] if self.policy.keep_results else []
+        newest = newest if len(results) >= self.policy.keep_results else results
+        places = {id(self.governor._shown.at(each.place)): each for each in self.decisions if isinstance(each, Stub)}
+        for result in newest:
+            decision = places.get(id(result))
+            if decision is not None and decision not in self._shrunk:
+                self._broken("8", f"one of the newest results is a stub by {decision}")
+
+    @property
+    def _shrunk(self) -> set[Decision]:
+        return self.__dict__.setdefault("shrunk", set())  # type: ignore[no-any-return] # the decisions of "shrink"
+
+    def _check_watermark(self, governed: Governed) -> None:
+        """After a forced edit or cut the next request has room to grow by what calls have added so far."""
+        if any(action.governor == "shrink" for action in governed.report.actions):
+            self._shrunk.update(each for each in governed.decisions if isinstance(each, Stub))
+        forced = any(
+            action.governor == "snip" or (action.governor == "microcompact" and "over budget" in action.why)
+            for action in governed.report.actions
+        )
+        if not forced:
+            return
+        self.forced += 1
+        growth = self.governor._growth()
+        if governed.report.after + growth <= self.budget.tokens:
+            return
+        messages = tuple(governed.messages)
+        steps = [index for index, each in enumerate(messages) if isinstance(each, AssistantMessage)]
+        opened = self.governor._shown.index_of(self.governor._turn) or 0
+        older = sum(isinstance(message, UserMessage) for message in messages[:opened])
+        if len(steps) > 1 or (older and not (messages[0].content[0].text.startswith("[Earlier"))):  # type: ignore[union-attr] # a user's
+            self._broken("7", f"{governed.report} leaves no room for {growth} more")
+
+    def _check_overflow(self, error: ContextOverflow) -> None:
+        """What must stay is over budget by itself: system, tools, and what was said since the turn began."""
+        shown = self.governor._shown
+        estimator = self.governor.estimator
+        density = max(estimator.bound, estimator.density(shown.count))
+        start = shown.index_of(self.governor._turn) or 0
+        stays = [each for each in shown.view[start:] if isinstance(each, UserMessage)]
+        size = sum(shown.count_of(message).scaled(density) for message in stays)
+        if any(isinstance(each, AssistantMessage) for each in shown.view[start:]):
+            size += shown.count_of(UserMessage((Text(OMITTED_STEPS),))).scaled(density)
+        else:
+            size = sum(shown.count_of(message).scaled(density) for message in shown.view[start:])
+        if error.system + error.tools + size <= self.budget.tokens:
+            self._broken("overflow", f"{error}; but {size} would do")
+        if error.system + error.tools + error.turn <= error.budget:
+            self._broken("overflow", f"the numbers do not show it: {error}")
+
+    def _check_snapshots(self) -> None:
+        for view, snapshot in self.snapshots:
+            if len(view) != len(snapshot) or any(a is not b for a, b in zip(view, snapshot, strict=True)):
+                self._broken("6", "a view that was handed out has changed")
+        for part in (tuple(self.raw), tuple(self._kept())):
+            pattern = self.abilities.id_pattern
+            if is_sound(part, pattern) != (repair(part, id_pattern=pattern) is part):
+                self._broken("9", "is_sound and repair disagree")
+
+
+_GO_ON = UserMessage((Text("go on"),))
+
+
+def _limited(abilities: Abilities, random: Random) -> Abilities:
+    return replace(abilities, max_images=random.choice((2, 4, 1_000)))
+
+
+def first_difference(one: Sequence[Message], other: Sequence[Message]) -> str:
+    for index, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            return f"message {index}: {a!r:.200} and {b!r:.200}"
+    return f"{len(one)} messages and {len(other)}"
