@@ -14,6 +14,7 @@ SAYS = {
     "hello.py": ["Hello! I am a script", "[done]"],
     "own_tool.py": ["-> moon_phase", "<- on 2026-12-24 the moon is about", "done"],
     "govern_a_list.py": ["violations: ()", "outcome is unknown"],
+    "plain_openai.py": ["snip: the oldest messages left out, because the request had"],
 }
 
 
