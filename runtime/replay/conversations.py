@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from governors.messages import UNFINISHED, AssistantMessage, Message, ToolResult, UserMessage
+from governors.microcompact import stub as stub_of
 from governors.tokens import Counter, message_tokens
 
-from .stub import stub_of
 from .trace import WORTH_A_STUB, Call, Item, Trace
 
 #: What a counted token can be worth in a model's own; a fit outside is a sign of something else (another history).

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from governors.messages import AssistantMessage, ToolSpec
+from governors.messages import AssistantMessage, Message, ToolResult, ToolSpec
+from governors.microcompact import stub
 from governors.repair import repair
 from governors.wire import WIRES, Abilities
 
 from .simulate import Check, Prompt
-from .stub import stub_of
 from .trace import Trace
 
 WIRE = "anthropic"  # its rules about order and pairing are the strictest
@@ -22,11 +22,15 @@ def checker(trace: Trace, wire: str = WIRE) -> Check | None:
     chosen, abilities, tools = WIRES[wire], Abilities(), tuple(_tools(trace))
 
     def check(prompt: Prompt) -> int:
-        messages = repair(tuple(prompt.messages(stub_of)), id_pattern=abilities.id_pattern)
+        messages = repair(tuple(prompt.messages(_as_line)), id_pattern=abilities.id_pattern)
         parts = chosen.encode(messages, system="", tools=tools, abilities=abilities)
         return len(chosen.check(parts, abilities))
 
     return check
+
+
+def _as_line(message: Message) -> Message:
+    return stub(message) if isinstance(message, ToolResult) else message
 
 
 def _tools(trace: Trace) -> Iterable[ToolSpec]:
