@@ -78,13 +78,11 @@ def _legal_part(part: _Part) -> _Part:
 
 
 def _legal_call(call: ToolCall) -> ToolCall:
-    legal = replace(
-        call,
-        name=scrub(call.name.strip()) or UNNAMED_TOOL,
-        arguments=legal_arguments(call.arguments),
-        signature=call.signature if _is_clean(call.signature) else None,
-    )
-    return call if legal == call else legal
+    name, arguments = scrub(call.name.strip()) or UNNAMED_TOOL, legal_arguments(call.arguments)
+    signature = call.signature if _is_clean(call.signature) else None
+    if name == call.name and arguments == call.arguments and signature == call.signature:
+        return call
+    return replace(call, name=name, arguments=arguments, signature=signature)
 
 
 def _is_clean(signature: str | None) -> bool:

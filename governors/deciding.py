@@ -68,7 +68,7 @@ class Deciding:
         """Let stubs stand for old results, all at once, when that is free, pays, or must be."""
         shown = self.shown
         economy = cache.economy if cache is not None else None
-        if not shown.ripe:
+        if not shown.ripen():
             return economy
         size, forecast = self.size(), None
         if cache is not None:

@@ -126,14 +126,15 @@ class Estimator:
             return Estimator(self.family, counter.key).observe(reply, request, counter, complete=complete)
         if usage is None or usage.prompt <= 0:
             return self
-        learned = self._learn_whole(usage.prompt, request) if complete else self
+        whole = self._learn_whole(usage.prompt, request) if complete else self.whole
         if complete and not self._believable(usage.prompt, request):
-            return learned.moved()
-        learned = learned._learn_addition(usage.prompt, request)
-        if reply.stop in UNFINISHED:
-            return replace(learned, anchor=Anchor(usage.prompt, request))
-        covered = request + message_count(reply, counter, reply.model)
-        return replace(learned, anchor=Anchor(usage.prompt + reply_tokens(reply), covered))
+            return replace(self, whole=whole, anchor=None)
+        additions = self._learn_addition(usage.prompt, request)
+        anchor = Anchor(usage.prompt, request)
+        if reply.stop not in UNFINISHED:
+            covered = request + message_count(reply, counter, reply.model)
+            anchor = Anchor(usage.prompt + reply_tokens(reply), covered)
+        return Estimator(self.family, self.unit, anchor, whole, *additions)
 
     def _possible(self, prompt: int, request: Count) -> bool:
         """Whether some tokenizer can have found `prompt` tokens. Some hosts report only what was not cached."""
@@ -148,27 +149,29 @@ class Estimator:
         usual = replace(request, pictures=0).scaled(_median(self.whole))
         return usual / 2 <= prompt <= 2 * usual + request.pictures + _HIDDEN
 
-    def _learn_whole(self, prompt: int, request: Count) -> Estimator:
+    def _learn_whole(self, prompt: int, request: Count) -> tuple[float, ...]:
+        """The ratios of whole requests, with this one's when it tells something."""
         if (
             request.counted < max(_CHUNK, request.known // 4)
             or not _dense(request)
             or not self._possible(prompt, request)
         ):
-            return self
+            return self.whole
         ratio = max((prompt - request.known) / request.counted, 0.0)  # below 0 when replies were left out
-        return replace(self, whole=_recent(self.whole, ratio))
+        return _recent(self.whole, ratio)
 
-    def _learn_addition(self, prompt: int, request: Count) -> Estimator:
+    def _learn_addition(self, prompt: int, request: Count) -> tuple[tuple[float, ...], int, int]:
+        """`chunks`, `pending` and `pending_real` after what came since the anchor."""
         fresh = self.anchor.fresh(request) if self.anchor else None
         if self.anchor is None or fresh is None or not _dense(fresh):
-            return self
+            return self.chunks, self.pending, self.pending_real
         real = prompt - self.anchor.tokens - fresh.known
         if not 0 < real <= fresh.scaled(HIGHEST):  # less: the provider left something out, earlier reasoning mostly
-            return self
+            return self.chunks, self.pending, self.pending_real
         pending, pending_real = self.pending + fresh.counted, self.pending_real + real
         if pending < _CHUNK:
-            return replace(self, pending=pending, pending_real=pending_real)
-        return replace(self, chunks=_recent(self.chunks, pending_real / pending), pending=0, pending_real=0)
+            return self.chunks, pending, pending_real
+        return _recent(self.chunks, pending_real / pending), 0, 0
 
 
 def _dense(count: Count) -> bool:

@@ -84,12 +84,12 @@ def fixed_count(system: str, tools: Sequence[ToolSpec], counter: Counter) -> Cou
 
 def message_count(message: Message, counter: Counter, model: str | None) -> Count:
     """The count of one message, when it is sent to `model`; worked out once and kept with the message."""
-    return remember(message, _memo_key(counter, model), lambda: _message_count(message, counter, model))
+    return remember(message, count_key(counter, model), lambda: _message_count(message, counter, model))
 
 
 def messages_count(messages: Iterable[Message], counter: Counter, model: str | None) -> Count:
     """The sum of their counts. Thousands of messages are summed for each call: hence in plain integers."""
-    key = _memo_key(counter, model)
+    key = count_key(counter, model)
     counted = known = frames = pictures = 0
     for message in messages:
         count: Count = message.memo.get(key) or message_count(message, counter, model)
@@ -100,7 +100,8 @@ def messages_count(messages: Iterable[Message], counter: Counter, model: str | N
     return Count(counted, known, frames, pictures)
 
 
-def _memo_key(counter: Counter, model: str | None) -> str:
+def count_key(counter: Counter, model: str | None) -> str:
+    """Under which a message keeps its count."""
     return f"count/{counter.key}/{model}"
 
 

@@ -18,7 +18,7 @@ from .deciding import Deciding, follow
 from .decisions import Decision, Missed
 from .economy import Economy
 from .estimate import Estimator
-from .estimate_count import Count, fixed_count, message_count
+from .estimate_count import Count, count_key, fixed_count, message_count
 from .messages import AssistantMessage, Message, ToolResult, ToolSpec, UserMessage
 from .microcompact import is_bulky
 from .policy import Moment, Policy
@@ -66,8 +66,9 @@ class Governor:
         self._repair = RunningRepair(self._abilities.id_pattern, [missed.taken for missed in self._known])
         self._shown = Shown(self._count_of, self._saving, self._system + self._tools, lead, self.policy.keep_results)
         self._unreported: list[Decision] = []  # made for a request that did not fit
-        self._added: Count | None = None  # since the last reply, which included; None before the first
+        self._added: int | None = None  # since the last reply, which included; None before the first
         self._most_added = 0
+        self._count_key = ("", "")
         self._turn, self._resting = 0, True
         self._fixed_for: tuple[Estimator, int, int] | None = None
 
@@ -99,7 +100,7 @@ class Governor:
         actions = _repair_actions(new, repaired.messages)
         size = self.estimator.estimate(shown.count)
         economy, after = cache.economy if cache is not None else None, size
-        if shown.ripe or size > self.budget.tokens or shown.pictures > self._abilities.max_images:
+        if cache is not None or size > self.budget.tokens or shown.pictures > self._abilities.max_images:
             economy, after = self._decide(cache, turn, boundaries, decisions, actions)
         self._unreported = []
         system, tools = self._fixed()
@@ -118,14 +119,15 @@ class Governor:
                 known = not self._given
                 self.estimator = self.estimator.observe(message, shown.count, self._counter, complete=known)
             self._most_added = self._growth()
-            self._added = Count()
+            self._added = 0
         if self._added is not None:
-            self._added += self._count_of(message)
+            count = self._count_of(message)
+            self._added += count.counted + count.known + count.pictures
         shown.append(message)
 
     def _growth(self) -> int:
         """The most that a call has added so far, in our tokens."""
-        return self._most_added if self._added is None else max(self._most_added, self._added.scaled(1.0))
+        return self._most_added if self._added is None else max(self._most_added, self._added)
 
     def _decide(
         self,
@@ -164,7 +166,11 @@ class Governor:
         return self._fixed_for[1:]
 
     def _count_of(self, message: Message) -> Count:
-        return message_count(message, self._counter, self._model)
+        unit = self._counter.key
+        if unit != self._count_key[0]:
+            self._count_key = unit, count_key(self._counter, self._model)
+        count: Count | None = message.memo.get(self._count_key[1])
+        return count or message_count(message, self._counter, self._model)
 
     def _saving(self, message: Message) -> int:
         """What a stub for an old result saves, in our tokens; 0 where none may stand for it."""

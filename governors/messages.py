@@ -114,7 +114,7 @@ class AssistantMessage:
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        return tuple(part for part in self.content if isinstance(part, ToolCall))
+        return tuple([part for part in self.content if isinstance(part, ToolCall)])  # sooner than from a generator
 
     @property
     def text(self) -> str:

@@ -64,6 +64,28 @@ class RunningPairs:
         self.messages.append(message)
         _take(self._state, message, len(self.messages) - 1)
 
+    def take_step(self, reply: AssistantMessage, results: Sequence[ToolResult]) -> bool:
+        """Take a reply with its results at once, when they are just that: each call answered in its order, by ids
+        that nothing else waits for. Otherwise nothing is taken."""
+        state, calls = self._state, reply.calls
+        identities = {call.id for call in calls}
+        if len(results) != len(calls) or len(identities) != len(calls) or state.stretch:
+            return False
+        for call, result in zip(calls, results, strict=True):
+            key = call.id
+            if key != result.call_id or key != key.strip() or not key or result.stand_in:
+                return False
+            if state.open.get(key) or key in state.early:
+                return False
+        index = len(self.messages)
+        self.messages.append(reply)
+        for result in results:
+            index += 1
+            self.messages.append(result)
+            state.said[result.call_id, result.content, result.is_error] = index
+        state.called |= identities
+        return True
+
     def leave(self, shown: AbstractSet[CallPlace]) -> tuple[dict[int, CallPlace], bool]:
         """A request leaves: the pairs that are new since the last one, and whether they might have been others had
         it left later. `shown` are the calls that it is the first to carry; those without a result are answered by

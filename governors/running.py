@@ -10,12 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from .decisions import Missed
 from .identifiers import DEFAULT_ID_PATTERN, RunningIds
 from .messages import UNFINISHED, AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from .pairing import CallPlace, RunningPairs
 from .repair import collapsed_reply, finished_reply, keep_late, kept_stand_in, legal_content
+
+_WHOLE = ("stop", "tool_use")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,8 @@ class RunningRepair:
             yield raw[start:]
 
     def _take(self, raw: Sequence[Message]) -> Repaired:
+        if self._take_step(raw):
+            return self._done(raw, {}, unsure=False)
         pairs, first = self._pairs, len(self._pairs.messages)
         for message in raw:
             pairs.take(collapsed_reply(message) if isinstance(message, AssistantMessage) else message)
@@ -92,7 +97,17 @@ class RunningRepair:
                 staged += self._late(message, answers[index], index)
         return self._done(staged, answers, unsure)
 
-    def _done(self, staged: list[Message], answers: dict[int, CallPlace], unsure: bool) -> Repaired:
+    def _take_step(self, raw: Sequence[Message]) -> bool:
+        """Whether this was a reply and its results, with nothing wrong about them: so it mostly is."""
+        reply = raw[0] if raw else None
+        if not isinstance(reply, AssistantMessage) or reply.stop not in _WHOLE:
+            return False
+        results = raw[1:]
+        if not all(isinstance(each, ToolResult) for each in results) or not all(call.complete for call in reply.calls):
+            return False
+        return self._pairs.take_step(reply, cast(Sequence[ToolResult], results))
+
+    def _done(self, staged: Sequence[Message], answers: dict[int, CallPlace], unsure: bool) -> Repaired:
         taken, start = len(self._pairs.messages), self._length
         self._length += len(staged)
         for index, place in answers.items():

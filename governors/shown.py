@@ -19,7 +19,8 @@ from .snip import OMITTED_STEPS
 class Shown:
     """`kept` holds every repaired message; its index there is its place. The view shows `lead` messages at the front,
     the quote, and what follows `start`, less the steps before `resume`. `ripe` are the places of results that are
-    older than the `keep` newest and that `saving` says a stub makes smaller, `ripe_saving` what that would save.
+    older than the `keep` newest and that `saving` says a stub makes smaller, `ripe_saving` what that would save (see
+    `ripen`).
     """
 
     count_of: Callable[[Message], Count]
@@ -42,6 +43,7 @@ class Shown:
     ripe_saving: int = 0
     _index: dict[int, int] = field(default_factory=dict)
     _newest: deque[int] = field(default_factory=deque)
+    _aged: list[int] = field(default_factory=list)  # older than those, and not yet looked at
     _edited_at: dict[int, int] = field(default_factory=dict)  # by identity: `edited` keeps them alive
     _inserted: dict[str, UserMessage] = field(default_factory=dict)
 
@@ -80,6 +82,16 @@ class Shown:
         found = self._index.values() if places is None else map(self.index_of, places)
         return frozenset(index for index in found if index is not None)
 
+    def ripen(self) -> list[int]:
+        """`ripe`, after a look at the results that have grown old since the last one."""
+        for place in self._aged:
+            saved = self.saving(self.view[self._index[place]])
+            if saved > 0:
+                self.ripe.append(place)
+                self.ripe_saving += saved
+        self._aged.clear()
+        return self.ripe
+
     def edit(self, changes: dict[int, Message]) -> None:
         """Show other messages at these places."""
         self.edited.update(changes)
@@ -105,18 +117,12 @@ class Shown:
         if isinstance(message, ToolResult):
             self._newest.append(place)
             if len(self._newest) > self.keep:
-                self._ripen(self._newest.popleft())
-
-    def _ripen(self, place: int) -> None:
-        saved = self.saving(self.view[self._index[place]])
-        if saved > 0:
-            self.ripe.append(place)
-            self.ripe_saving += saved
+                self._aged.append(self._newest.popleft())
 
     def _rebuild(self) -> None:
         self.view, self.places, self.sums, self.images, self.ripe = [], [], [], [], []
         self.count, self.ripe_saving, self.pictures = self.fixed, 0, 0
-        self._index, self._newest = {}, deque()
+        self._index, self._newest, self._aged = {}, deque(), []
         for place in range(min(self.lead, self.start)):
             self._show(place, self.at(place))
         if self.quote is not None:
