@@ -17,7 +17,6 @@ from governors.errors import IllegalPayload
 from governors.messages import AssistantMessage, Messages, ToolResult, UserMessage
 from governors.policy import Moment
 from governors.report import Governed
-from governors.wire.base import Payload
 from governors.wire.encoder import Encoder
 
 from ..providers.base import ChosenModel, ModelInfo
@@ -39,9 +38,10 @@ from .fit import Fit, budget_of
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A request that may leave, and its record. `cause` says why its prefix does not extend the previous one's."""
+    """A request that may leave (`draft` gives its body), and its record. `cause`: why its prefix does not extend the
+    previous one's."""
 
-    body: Payload
+    draft: Encoder
     record: RequestRecord
     projection: Projection
     cause: str | None
@@ -111,7 +111,7 @@ def _request(situation: Situation, frame: Frame, projection: Projection, governe
         blocks=encoder.blocks,
         stand_ins=_stand_ins(projection.messages, projection.stand_ins),
     )
-    return Prepared(encoder.body(), record, projection, _cause(situation, encoder))
+    return Prepared(encoder, record, projection, _cause(situation, encoder))
 
 
 def _frame(situation: Situation, projection: Projection) -> Frame:

@@ -13,10 +13,12 @@ from dataclasses import asdict, dataclass, replace
 import anyio
 import anyio.to_thread
 
+from governors.economy import SHORT
 from governors.messages import AssistantMessage, Text, Thinking, ToolCall
 from governors.policy import Moment
 from governors.scrub import scrub
 from governors.tokens import load_vocabulary, vocabulary_loaded
+from governors.wire.base import Payload
 
 from ..events import (
     HistoryCut,
@@ -40,7 +42,15 @@ from ..providers.base import (
     TextPiece,
     ThinkingPiece,
 )
-from ..session.entries import EditRecord, Entry, HeadRecord, MessageRecord, OutcomeRecord, SettingRecord
+from ..session.entries import (
+    EditRecord,
+    Entry,
+    HeadRecord,
+    MessageRecord,
+    OutcomeRecord,
+    RequestRecord,
+    SettingRecord,
+)
 from ..session.session import Session
 from .announce import Announcer
 from .drafts import Drafts
@@ -137,8 +147,11 @@ async def _record_decisions(desk: Desk, decided: Decided) -> None:
 
 
 async def _call(desk: Desk, model: ChosenModel, prepared: Prepared) -> StepResult:
-    (request,) = await desk.session.append(prepared.record)
-    record = prepared.record
+    thrift = desk.thrift(model)
+    lifetime = thrift.lifetime(desk.now(), prepared.record.forecast)
+    record = replace(prepared.record, lifetime=lifetime)
+    body = prepared.draft.body("1h" if lifetime > SHORT else None)
+    (request,) = await desk.session.append(record)
     desk.announcer.emit(
         RequestSent(
             entry=request.id,
@@ -151,7 +164,7 @@ async def _call(desk: Desk, model: ChosenModel, prepared: Prepared) -> StepResul
     began = anyio.current_time()
     shown: list[StreamEvent] = []
     try:
-        finished = await _stream(desk, model, prepared, shown)
+        finished = await _stream(desk, model, body, shown)
     except anyio.get_cancelled_exc_class():
         with anyio.CancelScope(shield=True):
             reply = replace(_partial(shown), model=model.info.id, wire=model.info.wire)
@@ -162,9 +175,9 @@ async def _call(desk: Desk, model: ChosenModel, prepared: Prepared) -> StepResul
     return result
 
 
-async def _stream(desk: Desk, model: ChosenModel, prepared: Prepared, shown: list[StreamEvent]) -> Finished:
+async def _stream(desk: Desk, model: ChosenModel, body: Payload, shown: list[StreamEvent]) -> Finished:
     emit = desk.announcer.emit
-    async with model.provider.stream(Request(model.info, prepared.body)) as events:
+    async with model.provider.stream(Request(model.info, body)) as events:
         async for event in events:
             match event:
                 case Finished():
@@ -199,7 +212,8 @@ async def _record(
 ) -> StepResult:
     reply, problem = finished.message, finished.problem
     prompt = reply.usage.prompt if reply.usage is not None else 0
-    desk.thrift(model).sent(desk.now(), prompt or prepared.record.forecast)
+    assert isinstance(request.record, RequestRecord)
+    desk.thrift(model).sent(desk.now(), prompt or prepared.record.forecast, request.record.lifetime)
     price = model.info.price
     cost = price.cost(reply.usage) if price is not None and reply.usage is not None else None
     outcome = OutcomeRecord(

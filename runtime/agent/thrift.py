@@ -7,22 +7,24 @@ resumed session knows what it knew.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from governors.economy import SHORT, UNIT, Economy, Prices, Rates
+from governors.economy import LONG, SHORT, UNIT, Cache, Economy, Prices, Rates
 from governors.policy import Moment
 
-from ..providers.base import ChosenModel, Price
+from ..providers.base import ChosenModel, ModelInfo
 from ..session.entries import EditRecord, Entry, HeadRecord, MessageRecord, OutcomeRecord, RequestRecord
 
 
-def prices_of(price: Price | None) -> Prices:
+def prices_of(info: ModelInfo) -> Prices:
     """A model's prices as the economy takes them; the usual ratios where they are unknown, or where nothing costs."""
+    price = info.price
     if price is None or not price.plain:
         return Prices(UNIT.rates, lifetimes=(SHORT,), warming=False)
     rates = Rates(price.plain, price.cache_read, price.cache_write_5m, price.cache_write_1h, price.output)
-    return Prices(rates, lifetimes=(SHORT,), warming=False)
+    sells_both = info.wire == "anthropic" and price.cache_write_1h > price.cache_write_5m
+    return Prices(rates, lifetimes=(SHORT, LONG) if sells_both else (SHORT,), warming=False)
 
 
 @dataclass(slots=True)
@@ -38,28 +40,39 @@ class Thrift:
         self.economy = self.economy.came(now, self.rested)
         return Moment(self.economy, now)
 
-    def sent(self, now: float, prompt: int) -> None:
-        """A request of `prompt` tokens left."""
-        held = self.economy.cache.tokens if self.economy.cache is not None else 0
-        self.economy = self.economy.sent(now, prompt, max(0, prompt - held))
+    def lifetime(self, now: float, prompt: int) -> int:
+        """The lifetime (seconds) to ask for when a request of `prompt` tokens leaves now."""
+        cache = self._sent(now, prompt).cache
+        return cache.lifetime if cache is not None else SHORT
+
+    def sent(self, now: float, prompt: int, lifetime: int) -> None:
+        """A request of `prompt` tokens left, to be kept for `lifetime` seconds."""
+        sent = self._sent(now, prompt)
+        self.economy = replace(sent, cache=Cache(now, lifetime, prompt))
         self.rested = False
 
     def moved(self) -> None:
         """What the cache holds is no prefix of the next request: a head, or an edit near the front."""
         self.economy = self.economy.forgot()
 
+    def _sent(self, now: float, prompt: int) -> Economy:
+        cache = self.economy.cache
+        held = cache.tokens if cache is not None and not cache.cold(now) else 0
+        return self.economy.sent(now, prompt, max(0, prompt - held))
+
 
 def thrift_of(branch: Sequence[Entry], model: ChosenModel) -> Thrift:
     """What the requests of a branch taught about `model`."""
-    thrift = Thrift(model.name, Economy(prices_of(model.info.price)))
-    waiting: dict[int, float] = {}
+    thrift = Thrift(model.name, Economy(prices_of(model.info)))
+    waiting: dict[int, tuple[float, int]] = {}
     for entry in branch:
         match entry.record:
-            case RequestRecord(purpose="turn", provider=provider, model=name) if f"{provider}/{name}" == model.name:
-                waiting[entry.id] = _seconds(entry.at)
-                thrift.wanted(waiting[entry.id])
+            case RequestRecord(purpose="turn") as record if f"{record.provider}/{record.model}" == model.name:
+                waiting[entry.id] = (_seconds(entry.at), record.lifetime)
+                thrift.wanted(waiting[entry.id][0])
             case OutcomeRecord(request=request, usage=usage) if request in waiting and usage is not None:
-                thrift.sent(waiting.pop(request), usage.prompt)
+                at, lifetime = waiting.pop(request)
+                thrift.sent(at, usage.prompt, lifetime)
             case MessageRecord(role="user", steered=False):
                 thrift.rested = True
             case HeadRecord() | EditRecord():

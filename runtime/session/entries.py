@@ -149,7 +149,8 @@ class HeadRecord:
 class RequestRecord:
     """A request leaves. `prefix` is the hash of its blocks, `forecast` its estimated tokens.
 
-    `stand_ins` are the calls that this request answered with a stand-in.
+    `stand_ins` are the calls that this request answered with a stand-in; `lifetime` is how long the provider was asked
+    to keep the prompt (seconds).
     """
 
     type: ClassVar[str] = "request"
@@ -161,6 +162,7 @@ class RequestRecord:
     forecast: int
     budget: int
     blocks: int
+    lifetime: int = 300
     stand_ins: tuple[CallReference, ...] = ()
     decisions: tuple[int, ...] = ()  # entries made for this request
 

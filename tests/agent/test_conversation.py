@@ -205,7 +205,7 @@ async def test_a_written_file_reaches_the_prompt_as_a_patch_at_the_tail(tmp_path
         (tmp_path / "AGENTS.md").write_text("Always answer in verse.\n")
         await it.say("again")
         first, second = it.bodies
-        assert second["system"] == first["system"]
+        assert [block["text"] for block in second["system"]] == [block["text"] for block in first["system"]]
         assert "Always answer in verse." in str(second["messages"][-1]) + str(second["messages"][-2])
         assert_prefix_law(it)
 

@@ -12,7 +12,7 @@ from governors.wire.base import Abilities
 from runtime import Call, Reply, tool
 from runtime.agent.thrift import thrift_of
 from runtime.events import HistoryEdited, ToolFinished, TurnFinished
-from runtime.session.entries import EditRecord, HeadRecord, OutcomeRecord, ResultRecord
+from runtime.session.entries import EditRecord, HeadRecord, OutcomeRecord, RequestRecord, ResultRecord
 from runtime.session.recall import recall
 from tests.agents import Talk, assert_prefix_law, of, talk
 
@@ -142,6 +142,30 @@ async def test_pictures_over_the_limit_go_oldest_first_down_to_half_of_it(tmp_pa
         pictures = [str(body["messages"]).count("'type': 'image'") for body in it.bodies]
         assert pictures == [1, 2, 3, 4, 5, 6, 3, 4]
         assert_prefix_law(it)
+
+
+async def test_people_who_come_back_after_twenty_minutes_find_a_warm_cache(tmp_path: Path) -> None:
+    """The lifetime of a write is chosen from the gaps seen so far, and what it costs to write little for long."""
+    async with talk(tmp_path, otherwise="yes") as it:
+        clock = with_clock(it)
+        for _ in range(5):
+            await it.say("are you there?")
+            clock.now += 20
+            await it.say("good")
+            clock.now += 1_200
+        assert it.records(RequestRecord)[-1].lifetime == 3_600
+        assert str(it.bodies[-1]).count("'ttl': '1h'") >= 1
+        assert_prefix_law(it)
+
+
+async def test_quick_turns_with_much_to_write_keep_the_cheap_lifetime(tmp_path: Path) -> None:
+    async with talk(tmp_path, otherwise="yes") as it:
+        clock = with_clock(it)
+        for _ in range(12):
+            await it.say("and this? " + "a long text that is new " * 400)
+            clock.now += 15
+        assert it.records(RequestRecord)[-1].lifetime == 300
+        assert "'ttl'" not in str(it.bodies[-1])
 
 
 async def test_what_is_known_of_the_cache_is_read_off_the_log(tmp_path: Path) -> None:

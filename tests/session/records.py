@@ -124,6 +124,7 @@ KNOWN: dict[type, st.SearchStrategy[Any]] = {
         forecast=numbers,
         budget=numbers,
         blocks=numbers,
+        lifetime=numbers,
         stand_ins=st.lists(references, max_size=2).map(tuple),
         decisions=st.lists(ids, max_size=2).map(tuple),
     ),
