@@ -5,7 +5,8 @@ Synchronous on purpose: `session.py` calls it from a worker thread. Laws:
 - When it raises, the file is as long as before; where even that fails, nothing is written until it is.
 - A file of that name has a whole header from its first moment on.
 - Opening moves a torn tail to a file beside the log and copies broken lines beside it; it never rewrites.
-- One process writes: an OS lock, released when the process dies, however it dies.
+- One process writes: an OS lock, released when the process dies, however it dies. A lock's file goes with a session
+  that nobody spoke in; whoever locks makes sure that the file locked is the one that stands there.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ class _RealDisk:
 
 
 REAL_DISK: Disk = _RealDisk()
+
+_MOST_TRIES = 20  # to lock a file that others remove just then
 
 
 @dataclass(slots=True)
@@ -105,7 +108,7 @@ class LogFile:
             if discard:
                 self.path.unlink(missing_ok=True)
         finally:
-            self.lock.release()
+            _unlock(self.lock, self.path)
 
     def _write(self, data: bytes) -> None:
         written = self.disk.write(self.descriptor, data)
@@ -123,7 +126,7 @@ def create_log(path: Path, header: Header, disk: Disk = REAL_DISK) -> LogFile:
         length = _put_header(path, encode_header(header), disk)
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     except OSError as error:
-        lock.release()
+        _unlock(lock, path)
         raise SessionError(f"cannot create the session {path}: {error.strerror or error}") from error
     return LogFile(path, descriptor, length, lock, disk)
 
@@ -135,7 +138,7 @@ def open_log(path: Path, disk: Disk = REAL_DISK) -> tuple[LogFile, Reading]:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     except OSError as error:
-        lock.release()
+        _unlock(lock, path)
         raise SessionError(f"cannot open the session {path}: {error.strerror}") from error
     log = LogFile(path, descriptor, 0, lock, disk)
     try:
@@ -211,22 +214,50 @@ def _keep_beside(path: Path, kind: str, finding: Finding) -> None:
 def _lock(path: Path) -> FileLock:
     """The lock of a session. Its file holds the owner's process id, for whoever is refused."""
     name = path.with_name(path.name + ".lock")
-    lock = FileLock(name, thread_local=False, on_acquired=_sign)
+    signed: list[bool] = []
+
+    def sign(descriptor: int) -> None:
+        signed.append(_sign(descriptor, name))
+
     try:
-        lock.acquire(timeout=0)
+        for _ in range(_MOST_TRIES):
+            signed.clear()
+            lock = FileLock(name, thread_local=False, on_acquired=sign)
+            lock.acquire(timeout=0)
+            if all(signed):
+                return lock
+            lock.release()
+        raise Timeout(str(name))
     except Timeout:
         raise SessionLocked(
             f"the session {path.stem} is open in {_owner(name)}. Close it there, or start another session"
         ) from None
     except OSError as error:
         raise SessionError(f"cannot lock the session {path}: {error.strerror or error}") from error
-    return lock
 
 
-def _sign(descriptor: int) -> None:
+def _unlock(lock: FileLock, path: Path) -> None:
+    """Give up a lock. Its file goes where there is no session, while the lock is still held: see `_sign`."""
+    if not os.path.lexists(path):
+        with contextlib.suppress(OSError):  # a stray file harms nobody
+            Path(lock.lock_file).unlink(missing_ok=True)
+    lock.release()
+
+
+def _sign(descriptor: int, name: Path) -> bool:
+    """Write the owner into the lock's file. False when that file is no longer the one at `name`.
+
+    Its last owner removed it after we had opened it: a lock on it keeps nobody out.
+    """
+    try:
+        if not os.path.samestat(os.fstat(descriptor), name.stat()):
+            return False
+    except OSError:
+        return False
     with contextlib.suppress(OSError):  # on a full disk the lock still holds, it only names nobody
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    return True
 
 
 def _owner(name: Path) -> str:
