@@ -36,6 +36,7 @@ from .workspace import Workspace, default_workspace, open_workspace
 
 if TYPE_CHECKING:
     from .config import Config
+    from .providers.scripted import Scripted
 
 
 def utc_now() -> str:
@@ -73,7 +74,7 @@ class Runtime:
         cls,
         path: str | os.PathLike[str],
         *,
-        model: str | ChosenModel | None = None,
+        model: str | ChosenModel | Scripted | None = None,
         tools: Iterable[Tool] = (),
         channel: str = "library",
         settings: Mapping[str, Any] | None = None,
@@ -81,18 +82,20 @@ class Runtime:
     ) -> AsyncIterator[Runtime]:
         """The runtime of the workspace in the folder `path`, made where it is missing.
 
-        `model` is `provider/model`, a `ChosenModel` (such as `Scripted([...]).chosen()`), or None to look for one.
-        Its provider is closed with the runtime.
+        `model` is `provider/model`, a `ChosenModel`, a `Scripted`, or None to look for one. Its provider is closed
+        with the runtime.
         `tools` come beside the standard ones. `settings` override the config, as dotted keys (`tools.exec`). Leaving
-        the context stops running turns and records what must be recorded. Raises `MoonwakeError`.
+        the context stops running turns and records what must be recorded. Raises `MoonwakeError`,
+        and `TypeError` for what is no model or no tool.
         """
         from .config import load_config  # here and below: what only opening needs is not loaded by an import
 
         environ = os.environ if environ is None else environ
+        tools = _checked_tools(tools)
         workspace = await anyio.to_thread.run_sync(open_workspace, Path(path))
         config = await anyio.to_thread.run_sync(partial(load_config, workspace.root, environ, settings or {}))
-        chosen = model if isinstance(model, ChosenModel) else await _choose(config, environ, model)
-        toolset, notes = await anyio.to_thread.run_sync(_toolset, workspace, config, tuple(tools))
+        chosen = await _model_of(config, environ, model)
+        toolset, notes = await anyio.to_thread.run_sync(_toolset, workspace, config, tools)
         equipment = partial(_equipment, workspace, config, toolset, channel, TiktokenCounter())
         store = SessionStore(workspace.sessions, new_session_id, utc_now)
         try:
@@ -170,6 +173,30 @@ class Conversation:
         """End the running turn; every finished step stays."""
         if self._agent is not None:
             await self._agent.stop()
+
+
+async def _model_of(
+    config: Config, environ: Mapping[str, str], model: str | ChosenModel | Scripted | None
+) -> ChosenModel:
+    if isinstance(model, ChosenModel):
+        return model
+    if model is None or isinstance(model, str):
+        return await _choose(config, environ, model)
+    from .providers.scripted import Scripted
+
+    if isinstance(model, Scripted):
+        return model.chosen()
+    raise TypeError(f"model is a {type(model).__name__}: give 'provider/model', a ChosenModel, or a Scripted")
+
+
+def _checked_tools(tools: Iterable[object]) -> tuple[Tool, ...]:
+    checked = []
+    for each in tools:
+        if not isinstance(each, Tool):
+            name = getattr(each, "__name__", repr(each))
+            raise TypeError(f"{name} is not a tool: put @tool (from runtime import tool) above the function")
+        checked.append(each)
+    return tuple(checked)
 
 
 async def _choose(config: Config, environ: Mapping[str, str], wanted: str | None) -> ChosenModel:

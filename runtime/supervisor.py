@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from .session.session import Session
 
 
+class NothingToContinue(SessionError):
+    """There is no session yet in which somebody spoke."""
+
+
 class Supervisor:
     """`equipment` gives what an agent of that name works with; `model` is what new agents talk to."""
 
@@ -38,6 +42,7 @@ class Supervisor:
         self._group = group
         self._agents: dict[tuple[str, str], Agent] = {}
         self._opening = anyio.Lock()
+        self._closed = False
 
     async def agent(self, name: str, session: str | None = None) -> Agent:
         """The agent `name` on `session`: an id or a name, opened or begun. None begins a new one.
@@ -45,6 +50,8 @@ class Supervisor:
         Raises `SessionError`, `SessionLocked`.
         """
         async with self._opening:
+            if self._closed:
+                raise SessionError("the runtime is closed; open it again to go on")
             if session is not None and (name, session) in self._agents:
                 return self._agents[name, session]
             opened = await self._open(name, session)
@@ -53,11 +60,11 @@ class Supervisor:
             return agent
 
     async def newest(self, name: str) -> Agent:
-        """The agent on the session that was written last. Raises `SessionError` when there is none."""
+        """The agent on the session that was written last. Raises `NothingToContinue`, `SessionLocked`."""
         listed = await anyio.to_thread.run_sync(self.store.list, name)
         sessions = [info for info in listed if not info.empty]
         if not sessions:
-            raise SessionError(f"there is no session of {name} to continue yet; start one without --continue")
+            raise NothingToContinue(f"there is no session of {name} to continue yet; start one without --continue")
         return await self.agent(name, sessions[0].id)
 
     async def leave(self, agent: Agent) -> None:
@@ -69,6 +76,7 @@ class Supervisor:
     async def close(self) -> None:
         """Stop what runs and close every session."""
         with anyio.CancelScope(shield=True):
+            self._closed = True
             for agent in list(self._agents.values()):
                 await self.leave(agent)
 

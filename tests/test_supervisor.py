@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from runtime.errors import SessionError
+from runtime import Runtime, Scripted
+from runtime.errors import SessionLocked
+from runtime.session.entries import Header
+from runtime.session.log import _sign, create_log, open_log
+from runtime.supervisor import NothingToContinue
 from tests.agents import talk
 
 
 def files(workspace: Path) -> list[str]:
-    return sorted(path.name for path in (workspace / ".moonwake").rglob("*.jsonl"))
+    return sorted(path.name for path in (workspace / ".moonwake").rglob("*.jsonl*"))
 
 
 async def test_a_session_in_which_nobody_spoke_leaves_no_file(tmp_path: Path) -> None:
     async with talk(tmp_path, session="quiet"):
-        assert files(tmp_path) == ["quiet.jsonl"]
+        assert files(tmp_path) == ["quiet.jsonl", "quiet.jsonl.lock"]
     assert files(tmp_path) == []
 
 
@@ -30,7 +36,7 @@ async def test_the_newest_session_is_one_in_which_somebody_spoke(tmp_path: Path)
 
 async def test_nothing_to_continue_is_said(tmp_path: Path) -> None:
     async with talk(tmp_path, session="quiet") as it:
-        with pytest.raises(SessionError, match="no session of assistant to continue"):
+        with pytest.raises(NothingToContinue, match="no session of assistant to continue"):
             await it.runtime.supervisor.newest("assistant")
 
 
@@ -39,3 +45,67 @@ async def test_one_session_has_one_agent(tmp_path: Path) -> None:
         assert await it.runtime.supervisor.agent("assistant", "one") is it.agent
         await it.runtime.supervisor.leave(it.agent)
         assert await it.runtime.supervisor.agent("assistant", "one") is not it.agent
+
+
+def test_a_lock_on_a_file_that_was_removed_is_no_lock(tmp_path: Path) -> None:
+    """Who opened the file just before its owner removed it would hold a lock that nobody else can see."""
+    path, header = tmp_path / "s.jsonl", Header(id="s", agent="a", created="2026-01-01T00:00:00.000Z")
+    lock = path.with_name("s.jsonl.lock")
+    log = create_log(path, header)
+    late = os.open(lock, os.O_RDWR)  # opened by another, which did not lock it yet
+    log.close(discard=True)
+    assert list(tmp_path.iterdir()) == []
+    assert not _sign(late, lock)
+    again = create_log(path, header)
+    assert not _sign(late, lock)
+    assert lock.read_text() == f"{os.getpid()}\n"
+    os.close(late)
+    with pytest.raises(SessionLocked):
+        open_log(path)
+    again.close()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["s.jsonl", "s.jsonl.lock"]
+
+
+def test_many_who_begin_and_leave_the_same_session_are_never_in_it_together(tmp_path: Path) -> None:
+    """Each finds it free or locked, and nothing is left of it."""
+    path, header = tmp_path / "s.jsonl", Header(id="s", agent="a", created="2026-01-01T00:00:00.000Z")
+    inside: list[int] = []
+    crowds: list[int] = []
+
+    def begin_and_leave(number: int) -> int:
+        try:
+            log = create_log(path, header)
+        except SessionLocked:
+            return 0
+        inside.append(number)
+        crowds.append(len(inside))
+        inside.remove(number)
+        log.close(discard=True)
+        return 1
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(begin_and_leave, range(400))) > 0
+    assert set(crowds) == {1}
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_script_is_a_model_without_more_words(tmp_path: Path) -> None:
+    model = Scripted(["Hello."])
+    async with Runtime.open(tmp_path, model=model, settings={"tools.exec": "off"}, environ={}) as runtime:
+        assert await runtime.agent().ask("hi") == "Hello."
+    assert model.closed
+
+
+async def test_what_is_no_model_is_refused_by_its_type(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="model is a int: give 'provider/model', a ChosenModel, or a Scripted"):
+        async with Runtime.open(tmp_path, model=7):  # type: ignore[arg-type]  # the mistake that is tested
+            pass
+
+
+async def test_a_function_that_is_no_tool_is_named_with_its_decorator(tmp_path: Path) -> None:
+    def temperature(city: str) -> str:
+        return city
+
+    with pytest.raises(TypeError, match="temperature is not a tool: put @tool"):
+        async with Runtime.open(tmp_path, model=Scripted(), tools=[temperature]):  # type: ignore[list-item]  # as above
+            pass

@@ -5,8 +5,9 @@ Nothing is decided here that could be decided by a pure function: see `reducer`,
 
 from __future__ import annotations
 
+import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -142,9 +143,15 @@ def _state_of(agent: Agent) -> ChatState:
 
 
 async def converse(
-    runtime: Host, agent: Agent, devices: Devices, *, first: str | None = None, renderer: Renderer | None = None
+    runtime: Host,
+    agent: Agent,
+    devices: Devices,
+    *,
+    notes: Sequence[str] = (),
+    first: str | None = None,
+    renderer: Renderer | None = None,
 ) -> int:
-    """Talk on `devices` until the person leaves; returns the exit code."""
+    """Talk on `devices` until the person leaves; returns the exit code. `notes` are told at the beginning."""
     stage = Stage(runtime, agent, renderer or Renderer())
     talk = stage.talk
     typed: Pending[str] = Pending()
@@ -152,7 +159,7 @@ async def converse(
         history = await anyio.to_thread.run_sync(input_history, runtime.workspace.input_history)
         views = Views(stage.live, stage.status, stage.hints, stage.renderer.mark("user"))
         stage.screen = Screen(devices, views, _actions(stage, group, typed.put), history)
-        stage.show(*opening_lines(agent, runtime.workspace.root, runtime.notes, _home()))
+        stage.show(*opening_lines(agent, runtime.workspace.root, notes, _home()))
         for task in (talk.follow, partial(_paint, stage), partial(_tick, stage)):
             group.start_soon(task)
         if first is not None and first.strip():
@@ -230,5 +237,5 @@ async def _end(stage: Stage) -> None:
     await stage.talk.close()
     session = stage.talk.agent.session
     if session.branch():
-        who = "" if session.agent == "assistant" else f"--agent {session.agent} "
-        stage.show(Line("info", clean(f"To go on: moonwake chat {who}--session {session.id}")))
+        who = "" if session.agent == "assistant" else f"--agent {shlex.quote(session.agent)} "
+        stage.show(Line("info", clean(f"To go on: moonwake chat {who}--session {shlex.quote(session.id)}")))

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from ..agent.agent import Agent
 from ..providers.base import ChosenModel
+from ..session.store import is_generated
 from .recap import recap
 from .reducer import Line
+from .resume import is_new
 from .sanitize import clean, one_line
 
 TOOLS_OFF = (
@@ -21,7 +23,8 @@ def opening_lines(agent: Agent, workspace: Path, notes: Sequence[str], home: Pat
     """What is shown at the start, a resumed session's last exchanges with it. Names under `home` are shortened."""
     branch = agent.session.branch()
     why = f" ({one_line(agent.model.why)})" if agent.model.why else ""
-    parts = (f"{one_line(agent.model.name)}{why}", short_path(workspace, home), f"session {short_id(agent.session.id)}")
+    session = f"{'new session' if is_new(agent) else 'session'} {one_line(short_id(agent.session.id))}"
+    parts = (f"{one_line(agent.model.name)}{why}", short_path(workspace, home), session)
     lines = [Line("info", " · ".join((*parts, "/help")))]
     if tools_off(agent.model):
         lines.append(Line("info", TOOLS_OFF))
@@ -49,8 +52,11 @@ def waiting_lines(agent: Agent) -> tuple[Line, ...]:
 
 
 def short_id(session: str) -> str:
-    """The end of a session's id: the beginning is the time, which sessions of one day share."""
-    return session if len(session) <= 12 else session[-8:]
+    """The end of an id that was made here (its beginning is the time); a name as it is.
+
+    `--session` takes either.
+    """
+    return session[-8:] if is_generated(session) else session
 
 
 def short_path(path: Path, home: Path | None) -> str:

@@ -18,6 +18,7 @@ from ..events import Event, ReplyRecorded, TextDelta, TurnFinished
 from .blocks import Block
 from .commands import parse_command
 from .reducer import ChatState, Line, Shown, advance
+from .resume import is_new
 from .sanitize import clean, ready
 from .talk import Talk
 
@@ -58,23 +59,26 @@ class PlainAudience:
             if isinstance(each, Block) or each.kind in ("user", "thought"):
                 continue  # the text itself was written as it came
             self._end_line()
-            _print(self._err, f"{each.text}\n")
+            write_text(self._err, f"{each.text}\n")
 
     def began(self, agent: Agent) -> None:
-        _print(self._err, f"Session {agent.session.id}, model {clean(agent.model.name)}\n")
+        session = f"{'New session' if is_new(agent) else 'Session'} {agent.session.id}"
+        why = f" ({agent.model.why})" if agent.model.why else ""
+        write_text(self._err, clean(f"{session}, model {agent.model.name}{why}") + "\n")
 
     def _write(self, text: str) -> None:
         if text:
-            _print(self._out, text)
+            write_text(self._out, text)
             self._in_line = not text.endswith("\n")
 
     def _end_line(self) -> None:
         if self._in_line:
-            _print(self._out, "\n")
+            write_text(self._out, "\n")
             self._in_line = False
 
 
-def _print(file: TextIO, text: str) -> None:
+def write_text(file: TextIO, text: str) -> None:
+    """Write what `file` can take of `text`; the rest becomes question marks."""
     encoding = file.encoding or "utf-8"
     file.write(text.encode(encoding, "replace").decode(encoding))
     file.flush()
@@ -89,7 +93,7 @@ async def plain_chat(talk: Talk, audience: PlainAudience, first: str | None, sou
             if text is not None and text.strip():
                 await _one(talk, audience, text)
             if prompt:
-                _print(sys.stderr, prompt)
+                write_text(sys.stderr, prompt)
             line = await anyio.to_thread.run_sync(partial(_read_line, source), abandon_on_cancel=True)
             if line is None:
                 break

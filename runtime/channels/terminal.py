@@ -12,25 +12,36 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
 from ..agent.agent import Agent
 from ..errors import MoonwakeError
+from ..supervisor import NothingToContinue
 from .base import Host
 from .opening import TOOLS_OFF, tools_off
 from .plain import PlainAudience, plain_chat
 from .reducer import Line
+from .resume import TakenUp, take_up
 from .sanitize import clean
 from .talk import Talk
 
 
-async def chat(runtime: Host, *, agent: str, session: str | None, resume: bool, first: str | None = None) -> int:
+async def chat(
+    runtime: Host,
+    *,
+    agent: str,
+    session: str | None,
+    resume: bool,
+    first: str | None = None,
+    own_model: bool = False,
+) -> int:
     """Talk with `agent` until the person leaves; returns the exit code.
 
-    `session` is opened or begun; without one, `resume` goes on with the newest and otherwise a new one is begun.
+    `session` is opened or begun; without one, `resume` goes on with the newest, and where there is none, or without
+    `resume`, a new one is begun. `own_model`: the model that was chosen in the session answers where it can.
     `first` is said before anything is typed. Raises `SessionError`, `SessionLocked`, and `MoonwakeError` on trio.
     """
     on_terminal = is_terminal(sys.stdin, sys.stdout, os.environ)
@@ -38,20 +49,22 @@ async def chat(runtime: Host, *, agent: str, session: str | None, resume: bool, 
         raise MoonwakeError(
             "a conversation in a terminal runs on asyncio only; start it with anyio.run(..., 'asyncio')"
         )
-    supervisor = runtime.supervisor
-    if session is None and resume:
-        opened = await supervisor.newest(agent)
-    else:
-        opened = await supervisor.agent(agent, session)
+    try:
+        taken = await take_up(runtime, agent, session=session, resume=resume, own_model=own_model)
+    except NothingToContinue:
+        begun = await take_up(runtime, agent)
+        taken = TakenUp(begun.agent, ("There is nothing to continue yet: this is a new session.",))
+    notes = (*taken.notes, *runtime.notes)
     with log_to(runtime.workspace.state / "terminal.log"):
         if not on_terminal:
-            return await _plainly(runtime, opened, first)
+            return await _plainly(runtime, taken.agent, notes, first)
         from .converse import converse
         from .render import Renderer
         from .screen import terminal_devices
 
         renderer = Renderer(unicode=speaks_unicode(sys.stdout), color=not os.environ.get("NO_COLOR"))
-        return await converse(runtime, opened, terminal_devices(sys.stdout), first=first, renderer=renderer)
+        devices = terminal_devices(sys.stdout)
+        return await converse(runtime, taken.agent, devices, notes=notes, first=first, renderer=renderer)
 
 
 def is_terminal(source: TextIO, out: TextIO, environ: Mapping[str, str]) -> bool:
@@ -76,11 +89,11 @@ def _on_asyncio() -> bool:
     return True
 
 
-async def _plainly(runtime: Host, agent: Agent, first: str | None) -> int:
+async def _plainly(runtime: Host, agent: Agent, notes: Sequence[str], first: str | None) -> int:
     audience = PlainAudience(sys.stdout, sys.stderr, time.monotonic)
     audience.began(agent)
-    notes = (TOOLS_OFF, *runtime.notes) if tools_off(agent.model) else runtime.notes
-    audience.show(*(Line("info", clean(note)) for note in notes))
+    told = (TOOLS_OFF, *notes) if tools_off(agent.model) else notes
+    audience.show(*(Line("info", clean(note)) for note in told))
     prompt = "> " if sys.stdin.isatty() else ""
     return await plain_chat(Talk(runtime, agent, audience), audience, first, sys.stdin, prompt)
 

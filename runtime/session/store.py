@@ -19,6 +19,8 @@ from .entries import Header
 from .session import Session, create_session, open_session
 
 _SAFE = re.compile(r"[a-z0-9_-]")
+_GENERATED = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_PART = re.compile(r"[0-9a-f-]{6,35}")
 _LONGEST_NAME = 200  # bytes; file systems take 255, and side files add their suffix
 
 
@@ -63,11 +65,27 @@ class SessionStore:
     def exists(self, agent: str, session: str) -> bool:
         return self.path(agent, session).is_file()
 
+    def matching(self, agent: str, part: str) -> tuple[str, ...]:
+        """The ids that begin or end with `part` (6 characters or more), newest session first.
+
+        Only ids that were made here count, for people who type what a screen showed: a name of one's own is always
+        meant whole, as `tax` may be another session than `taxes`.
+        """
+        if not _PART.fullmatch(part):
+            return ()
+        ids = (info.id for info in self.list(agent) if is_generated(info.id))
+        return tuple(each for each in ids if each.startswith(part) or each.endswith(part))
+
     def list(self, agent: str) -> list[SessionInfo]:
         """The sessions of `agent`, newest first. What is no session, or a copy under another name, is left out."""
         folder = self.folder / file_name(agent)
         found = [info for path in folder.glob("*.jsonl") if (info := _info(path)) is not None]
         return sorted(found, key=lambda info: (info.changed, info.id), reverse=True)
+
+
+def is_generated(session: str) -> bool:
+    """Whether a session's id was made here (a uuid), and is no name that somebody gave."""
+    return _GENERATED.fullmatch(session) is not None
 
 
 def file_name(name: str) -> str:

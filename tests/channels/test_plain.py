@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from agents import talk as opened
 
 from runtime import Reply
 from runtime.channels.plain import PlainAudience, plain_chat
@@ -15,6 +14,7 @@ from runtime.channels.talk import Talk
 from runtime.channels.terminal import chat, is_terminal
 from runtime.errors import MoonwakeError
 from runtime.providers.scripted import Script
+from tests.agents import talk as opened
 
 
 async def converse(folder: Path, lines: bytes, *script: Script, first: str | None = None) -> tuple[int, str, str]:
@@ -61,10 +61,25 @@ async def test_chat_falls_back_to_plain_when_piped(
     """On both backends: the plain conversation needs no asyncio."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"and again\n")))
     async with opened(tmp_path, ["Hello.", "Bye."]) as scene:
-        code = await chat(scene.runtime, agent="assistant", session=None, resume=True, first="hi")
+        code = await chat(scene.runtime, agent="assistant", session=scene.agent.session.id, resume=False, first="hi")
     printed = capsys.readouterr()
     assert (code, printed.out) == (0, "Hello.\nBye.\n")
     assert scene.agent.session.id in printed.err
+
+
+async def test_continue_with_nothing_to_continue_begins_a_new_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And says so in one line; what follows goes on with the session that was begun so."""
+    for said, answer in (("first", "One."), ("second", "Two.")):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+        async with opened(tmp_path, [answer]) as scene:
+            code = await chat(scene.runtime, agent="assistant", session=None, resume=True, first=said)
+            (request,) = scene.bodies
+        printed = capsys.readouterr()
+        assert (code, printed.out) == (0, f"{answer}\n")
+        assert ("nothing to continue yet: this is a new session" in printed.err) == (said == "first")
+        assert ("first" in str(request["messages"][:-1])) == (said == "second")
 
 
 class Terminal(io.StringIO):

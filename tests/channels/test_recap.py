@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import anyio
-from agents import talk
 
 from runtime import Call, Reply
 from runtime.channels.opening import TOOLS_OFF, opening_lines, short_path
 from runtime.channels.recap import folded, interrupted, recap, spent, used_tokens
+from tests.agents import talk
 
 
 async def test_the_last_exchanges_are_shown_folded(tmp_path: Path) -> None:
