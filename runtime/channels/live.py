@@ -44,10 +44,20 @@ def activity(state: ChatState, waiting: Sequence[tuple[str, str]], now: float, w
         lines.append(Line("running", f"and {len(state.calls) - _MOST_CALLS} more"))
     lines.extend(_doing(state, now, width))
     for status, text in waiting[:_MOST_WAITING]:
-        lines.append(Line("queued", f"{status}: {one_line(text, max(20, width - len(status) - 6))}"))
+        when = _when(status, working=state.working)
+        lines.append(Line("queued", f"{when}: {one_line(text, max(20, width - len(when) - 6))}"))
     if len(waiting) > _MOST_WAITING:
         lines.append(Line("queued", f"and {len(waiting) - _MOST_WAITING} more"))
     return tuple(lines)
+
+
+def _when(status: str, *, working: bool) -> str:
+    """What will become of input that waits."""
+    if status == "held":
+        return "held"
+    if not working:
+        return "with your next message"
+    return "joins after this step" if status == "steered" else "next"
 
 
 def _doing(state: ChatState, now: float, width: int) -> list[Line]:

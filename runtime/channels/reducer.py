@@ -18,6 +18,7 @@ from ..events import (
     CallReference,
     Event,
     HistoryCut,
+    HistoryEdited,
     Notice,
     ReplyRecorded,
     RequestSent,
@@ -149,6 +150,12 @@ def _other(state: ChatState, event: Event, now: float) -> Advance:
             text = (
                 f"The oldest messages went out of the model's view ({tokens(before)} to {tokens(after)} tokens; "
                 f"{one_line(why)}). The session file keeps them."
+            )
+            return state, (Line("info", text),)
+        case HistoryEdited(before=before, after=after, why=why):
+            text = (
+                f"Old results or pictures went out of the model's view ({tokens(before)} to {tokens(after)} tokens; "
+                f"{one_line(why)}). It can read them back."
             )
             return state, (Line("info", text),)
         case _:

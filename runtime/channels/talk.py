@@ -78,12 +78,12 @@ class Talk:
         return self.agent.state in (State.RUN, State.COMPACT)
 
     def waiting(self) -> list[tuple[str, str]]:
-        """Input that was received and not delivered: (`queued` or `held`, text)."""
+        """Input that was received and not delivered: (`steered`, `queued` or `held`, text)."""
         session = self.agent.session
         now = (session.id, len(session.tree))
         if self._waiting[0] != now:  # asked for at each drawing, and all of the log is looked through
             items = self.agent.waiting()
-            self._waiting = now, [("held" if item.state == "held" else "queued", item.text) for item in items]
+            self._waiting = now, [(item.state, item.text) for item in items]
         return self._waiting[1]
 
     async def say(self, text: str) -> bool:

@@ -63,9 +63,15 @@ def test_the_status_line_fits_any_width(width: int) -> None:
 def test_what_is_live() -> None:
     """Running calls with their time, or what is being waited for, and queued input."""
     calls = tuple(RunningCall((1, number), f"exec {number}", 10.0) for number in range(8))
-    lines = activity(replace(BUSY, calls=calls), [("queued", "and\nthis")], 13.9, 80)
+    lines = activity(replace(BUSY, calls=calls), [("steered", "and\nthis"), ("queued", "then")], 13.9, 80)
     assert lines[0] == Line("running", "exec 0 · 3 s")
-    assert lines[-2:] == (Line("running", "and 2 more"), Line("queued", "queued: and this"))
+    assert lines[-3:] == (
+        Line("running", "and 2 more"),
+        Line("queued", "joins after this step: and this"),
+        Line("queued", "next: then"),
+    )
+    resting = activity(replace(BUSY, phase="idle"), [("steered", "left"), ("held", "stopped")], 13.9, 80)
+    assert [line.text for line in resting] == ["with your next message: left", "held: stopped"]
     assert activity(BUSY, [], 12.0, 80) == (Line("thinking", "waiting for the model · 2 s"),)
     thinking = replace(BUSY, thought="so\nI should \x1b[31mlook", thinking_since=11.0)
     assert activity(thinking, [], 12.0, 80) == (Line("thinking", "thinking · 1 s · so I should look"),)

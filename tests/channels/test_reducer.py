@@ -15,6 +15,7 @@ from runtime.channels.reducer import ChatState, Line, Shown, advance
 from runtime.events import (
     Event,
     HistoryCut,
+    HistoryEdited,
     Notice,
     ReplyRecorded,
     RequestSent,
@@ -133,6 +134,7 @@ def test_control_sequences_never_reach_the_screen() -> None:
         (finished("tool_use", "ended after 50 steps"), "error", "50 steps"),
         (Retrying(why="the server is busy.", delay=3.0, attempt=2), "info", "Attempt 2 in 3.0 s"),
         (Notice(level="warning", text="careful"), "warning", "careful"),
+        (HistoryEdited(entries=(7, 8), before=12_000, after=8_000, why="it pays"), "info", "8.0k tokens; it pays"),
         (HistoryCut(entry=9, before=12_000, after=8_000, why="over budget"), "info", "12k to 8.0k tokens"),
     ],
 )

@@ -21,8 +21,6 @@ from typing import TypeVar
 import anyio
 import anyio.lowlevel
 import pytest
-from agents import Talk as Scene
-from agents import talk as opened
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.input.base import PipeInput
@@ -35,6 +33,8 @@ from runtime.channels.stray import LinesAbove
 from runtime.providers.scripted import Call, Script
 from runtime.session.entries import MessageRecord, ResultRecord
 from runtime.session.log import read_log
+from tests.agents import Talk as Scene
+from tests.agents import talk as opened
 
 Kind = TypeVar("Kind")
 
@@ -139,7 +139,7 @@ async def test_ctrl_c_stops_the_turn_and_keeps_what_was_finished(tmp_path: Path)
         await hold.reached.wait()
         await here.paper.until("✓ list_dir")
         here.type("and this\r")
-        await here.paper.until("queued: and this")
+        await here.paper.until("joins after this step: and this")
         here.type("\x03")
         await here.paper.until("Stopped. What was finished (1 step) is kept.")
         await here.paper.until("held: and this")

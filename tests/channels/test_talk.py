@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
-from agents import talk as opened
 
 from runtime import Reply
 from runtime.agent.agent import Agent
@@ -17,6 +16,7 @@ from runtime.channels.reducer import ChatState, Line, Shown, advance
 from runtime.channels.talk import Talk
 from runtime.events import Event, TurnFinished
 from runtime.providers.scripted import Script
+from tests.agents import talk as opened
 
 
 class Watching:
@@ -91,7 +91,7 @@ async def test_what_is_typed_meanwhile_joins_and_everything_is_shown_once(tmp_pa
         await audience.until("user: first")
         await talk.say("second")
         await talk.say("third")
-        assert talk.waiting() == [("queued", "second"), ("queued", "third")]
+        assert talk.waiting() == [("steered", "second"), ("steered", "third")]
         going.set()
         await talk.settle()
         assert audience.texts == ["user: first", "One.", "user: second", "user: third", "Two."]
