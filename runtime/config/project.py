@@ -24,8 +24,8 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 def project_breaches(leaves: Leaves, project_file: str, user_file: str) -> list[str]:
     """One sentence for each setting of a project that only the user may make."""
     return [
-        f'{project_file}: "{".".join(path)}" {why}, and a project may not decide that; set it in {user_file}, '
-        f"by {_variable(path)}, or by a flag"
+        f'{project_file}: "{".".join(path)}" {why}, and a project may not decide that; set it in {user_file} '
+        f"or by {_variable(path)}"
         for path, value in leaves.items()
         if (why := _breach(path, value))
     ]

@@ -26,6 +26,12 @@ TRANSIENT: frozenset[ProblemKind] = frozenset({"rate_limited", "overloaded", "ne
 _DETAIL = 2000  # characters of a body that a bug report carries
 _REFUSED = re.compile(r"content.?(?:filter|policy|management)|safety system|output blocked", re.IGNORECASE)
 _BROKE = re.compile(r"insufficient.?(?:quota|balance|credit)|credit balance|billing_error", re.IGNORECASE)
+#: As Ollama, llama.cpp, vLLM and OpenRouter say it.
+_NO_TOOLS = re.compile(
+    r"not support (?:tools|tool use|function calling)|requires --jinja|--enable-auto-tool-choice"
+    r"|no endpoints found that support tool use",
+    re.IGNORECASE,
+)
 _OVERLOADED = re.compile(r"overload|unavailable|capacity|server.?error", re.IGNORECASE)
 _TOO_LARGE_FOR_RATE = re.compile(r"request too large for .*?(?:TPM|per min)", re.IGNORECASE | re.DOTALL)
 
@@ -234,6 +240,9 @@ def _text(kind: ProblemKind, status: int | None, message: str, target: Target, o
             prompt = f"{overflow.prompt:,} tokens for " if overflow.prompt else ""
             sizes = f" ({prompt}a window of {overflow.window:,})"
         return f"the prompt is larger than {target.model or 'the model'} takes{sizes}"
+    if kind == "bad_request" and target.model and _NO_TOOLS.search(message):
+        off = f'[models."{who}/{target.model}"] tools = false'
+        return f"{who} refused the request{code}, as {target.model} takes no tools there. Turn them off: {off}{said}"
     if kind == "auth" and (status == 402 or _BROKE.search(message)):
         return f"the account at {who} has no credit left{code}{said}"
     if kind == "auth":
