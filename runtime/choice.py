@@ -205,9 +205,8 @@ def _weights(around: Surroundings, model: str | None) -> Path:
         if not path.is_file():
             raise ModelUnavailable(f"there is no model file {path} (local.model)")
         return path
-    found = find_model(SMALL if wanted in _SMALL_NAMES else wanted, cache=around.cache)
+    name = SMALL if wanted in _SMALL_NAMES else wanted
+    found = find_model(name, cache=around.cache)
     if found is None:
-        raise WeightsMissing(
-            f"the weights of the embedded model {wanted} are not here yet: moonwake model get {wanted}"
-        )
+        raise WeightsMissing(f"the weights of the embedded model {name} are not here yet: moonwake model get {name}")
     return found

@@ -1,7 +1,7 @@
 """The `moonwake` command: the entry point, kept so small that `moonwake --version` loads nothing.
 
 No traceback reaches a user: an error of ours is one sentence on stderr and exit code 1; wrong usage is exit code 2;
-Ctrl-C is exit code 130. `MOONWAKE_DEBUG=1` shows tracebacks to those who want them.
+Ctrl-C is exit code 130, SIGTERM 143, SIGHUP 129. `MOONWAKE_DEBUG=1` shows tracebacks to those who want them.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: Sequence[str]) -> int:
+    from .channels.sanitize import clean
     from .commands import application
     from .errors import MoonwakeError
 
     try:
         return application(arguments)
     except MoonwakeError as error:
-        sys.stderr.write(f"moonwake: {error}\n")
+        sys.stderr.write(f"moonwake: {clean(str(error))}\n")  # it may quote a server
         return 1
     except KeyboardInterrupt:
         return 130
@@ -41,7 +42,7 @@ def _run(arguments: Sequence[str]) -> int:
             raise
         kind = type(error).__name__
         sys.stderr.write(
-            f"moonwake: a fault in Moonwake itself ({kind}: {error}). Your sessions are safe. "
+            f"moonwake: a fault in Moonwake itself ({kind}: {clean(str(error))}). Your sessions are safe. "
             "Run it again with MOONWAKE_DEBUG=1 to see where it happened\n"
         )
         return 70

@@ -31,8 +31,10 @@ cli.add_typer(models, name="model")
 AgentOption = Annotated[
     str | None, typer.Option("--agent", "-a", help="Which agent (default: agent in moonwake.toml).")
 ]
-SessionOption = Annotated[str | None, typer.Option("--session", "-s", help="A session's id or a name of your own.")]
-ContinueOption = Annotated[bool, typer.Option("--continue", "-c", help="Go on with the newest session.")]
+SessionOption = Annotated[
+    str | None, typer.Option("--session", "-s", help="A session's id (or the end of it, as shown), or a name.")
+]
+ContinueOption = Annotated[bool, typer.Option("--continue", "-c", help="Go on with the newest session, and its model.")]
 ModelOption = Annotated[str | None, typer.Option("--model", "-m", help="provider/model, a provider, or a local model.")]
 WorkspaceOption = Annotated[
     Path | None,
@@ -90,12 +92,44 @@ def run(
     model: ModelOption = None,
     workspace: WorkspaceOption = None,
 ) -> None:
-    """Answer once on standard output. Exit code 0 means that there is an answer."""
+    """Answer once on standard output. Exit code 0: there is an answer; 1: there is none, and stderr says why."""
     from .conversing import Wish, answer_once
 
     said = _with_standard_input(text)
     wish = Wish(_workspace(workspace), agent, session, resume, model)
     raise typer.Exit(anyio.run(partial(answer_once, wish, said, as_json=json)))
+
+
+@cli.command()
+def replay(
+    files: Annotated[list[Path], typer.Argument(help="Session files of coding agents (.jsonl, .jsonl.gz).")],
+    policy: Annotated[
+        str,
+        typer.Option(
+            "--policy",
+            "-p",
+            help="append-only, every-call, cold-only, moonwake, pays-N ... (several with commas; default: all).",
+        ),
+    ] = "",
+    hindsight: Annotated[
+        bool, typer.Option("--hindsight", help="Show the least that a policy could have cost, too.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the longest session into this SVG file.")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="Whose prices (default: each session's own model).")
+    ] = None,
+    budget: Annotated[
+        int | None, typer.Option("--budget", min=1, help="Tokens of the largest prompt (default: no limit).")
+    ] = None,
+) -> None:
+    """Replay recorded sessions under policies of what a model sees, and tell what each would have cost."""
+    from .replay.command import Wanted
+    from .replay.command import replay as replay_files
+
+    policies = tuple(name.strip() for name in policy.split(",") if name.strip())
+    wanted = Wanted(tuple(files), policies, model=model, budget=budget, hindsight=hindsight)
+    raise typer.Exit(replay_files(wanted, json=json, plot=plot))
 
 
 @cli.command()

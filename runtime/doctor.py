@@ -12,7 +12,7 @@ import os
 import platform
 import sys
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
@@ -49,7 +49,7 @@ class Finding:
 async def examine(folder: Path, environ: Mapping[str, str]) -> list[Finding]:
     """Look at versions, folders, config, vocabulary, tools, keys, servers and the model that would answer."""
     findings = [_versions()]
-    findings += await anyio.to_thread.run_sync(lambda: list(_folders(folder)))
+    findings += await anyio.to_thread.run_sync(lambda: list(folder_findings(folder)))
     config, finding = await anyio.to_thread.run_sync(_config, folder, environ)
     findings.append(finding)
     findings.append(await anyio.to_thread.run_sync(_vocabulary))
@@ -89,17 +89,37 @@ def _versions() -> Finding:
     return Finding("versions", "good", f"{own}; {', '.join(found)}")
 
 
-def _folders(folder: Path) -> Iterator[Finding]:
-    if folder.is_file():
+def _writable(folder: Path) -> bool:
+    return os.access(folder, os.W_OK | os.X_OK)
+
+
+def folder_findings(folder: Path, writable: Callable[[Path], bool] = _writable) -> Iterator[Finding]:
+    """Whether the workspace can be used, or made where it is missing."""
+    folder = Path(os.path.abspath(folder.expanduser()))  # noqa: PTH100 - absolute, but links stay as they were named
+    if os.path.isfile(folder):  # noqa: PTH113 - never raises, as Path.is_file may below a locked folder
         yield Finding("workspace", "bad", f"{folder} is a file", "name a folder: moonwake doctor -w FOLDER")
-    elif not folder.is_dir():
-        how = "moonwake chat makes it" if folder == default_workspace() else f"moonwake init {folder}"
-        yield Finding("workspace", "note", f"{folder} does not exist yet", how)
-    elif not os.access(folder, os.W_OK):
+    elif not os.path.isdir(folder):  # noqa: PTH112 - as above
+        yield _missing(folder, writable)
+    elif not writable(folder):
         yield Finding("workspace", "bad", f"{folder} is not writable", "give yourself write permission (chmod u+w)")
     else:
         sessions = sum(1 for _ in (folder / ".moonwake" / "sessions").glob("*/*.jsonl"))
         yield Finding("workspace", "good", f"{folder} ({sessions} sessions)")
+
+
+def _missing(folder: Path, writable: Callable[[Path], bool]) -> Finding:
+    """What stands in the way of making `folder`: looked for in the nearest parent that exists."""
+    nearest = next((parent for parent in folder.parents if os.path.lexists(parent)), folder)
+    text = f"{folder} does not exist and cannot be made: {nearest} is"
+    if not os.path.isdir(nearest):  # noqa: PTH112 - never raises, as Path.is_dir may
+        return Finding("workspace", "bad", f"{text} not a folder", "name another: moonwake doctor -w FOLDER")
+    if not writable(nearest):
+        return Finding("workspace", "bad", f"{text} not writable", f"name another, or make it writable: {nearest}")
+    if folder == default_workspace():
+        how = "moonwake chat makes it"
+    else:
+        how = f"{'' if nearest == folder.parent else f'mkdir -p {folder.parent} && '}moonwake init {folder}"
+    return Finding("workspace", "note", f"{folder} does not exist yet", how)
 
 
 def _config(folder: Path, environ: Mapping[str, str]) -> tuple[Config, Finding]:
