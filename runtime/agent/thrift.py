@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from governors.economy import LONG, SHORT, UNIT, Cache, Economy, Prices, Rates
+from governors.economy import SHORT, UNIT, Cache, Economy, Prices
 from governors.policy import Moment
 
 from ..providers.base import ChosenModel, ModelInfo
+from ..providers.pricing import economy_prices
 from ..session.entries import EditRecord, Entry, HeadRecord, MessageRecord, OutcomeRecord, RequestRecord
 
 
@@ -22,9 +23,7 @@ def prices_of(info: ModelInfo) -> Prices:
     price = info.price
     if price is None or not price.plain:
         return Prices(UNIT.rates, lifetimes=(SHORT,), warming=False)
-    rates = Rates(price.plain, price.cache_read, price.cache_write_5m, price.cache_write_1h, price.output)
-    sells_both = info.wire == "anthropic" and price.cache_write_1h > price.cache_write_5m
-    return Prices(rates, lifetimes=(SHORT, LONG) if sells_both else (SHORT,), warming=False)
+    return economy_prices(info, price)
 
 
 @dataclass(slots=True)

@@ -34,23 +34,41 @@ ProblemKind = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
-    """US dollars per million tokens."""
+class PriceTier:
+    """The price of a call whose prompt is larger than `above` tokens; it holds for all of its tokens."""
 
+    above: int
     plain: float
     output: float
     cache_read: float
     cache_write_5m: float
     cache_write_1h: float
 
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per million tokens. `tiers` rise by `above`."""
+
+    plain: float
+    output: float
+    cache_read: float
+    cache_write_5m: float
+    cache_write_1h: float
+    tiers: tuple[PriceTier, ...] = ()
+
+    def at(self, prompt: int) -> Price | PriceTier:
+        """What holds for a call with `prompt` tokens."""
+        return next((tier for tier in reversed(self.tiers) if prompt > tier.above), self)
+
     def cost(self, usage: Usage) -> float:
         """What a call with `usage` costs, in US dollars."""
+        price = self.at(usage.prompt)
         millionths = (
-            usage.plain * self.plain
-            + usage.cache_read * self.cache_read
-            + usage.cache_write_5m * self.cache_write_5m
-            + usage.cache_write_1h * self.cache_write_1h
-            + usage.output * self.output
+            usage.plain * price.plain
+            + usage.cache_read * price.cache_read
+            + usage.cache_write_5m * price.cache_write_5m
+            + usage.cache_write_1h * price.cache_write_1h
+            + usage.output * price.output
         )
         return millionths / 1_000_000
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from governors.economy import LONG, SHORT, UNIT, Prices, Rates
+from governors.economy import SHORT, UNIT, Prices
 
 from ..errors import MoonwakeError
 from ..providers.base import ModelInfo
 from ..providers.catalog import KNOWN_PROVIDERS, known_models, lookup
+from ..providers.pricing import economy_prices
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +21,11 @@ class Pricing:
 
 
 def pricing_of(info: ModelInfo) -> Pricing:
-    """The prices of a model. On the Anthropic wire lifetimes are chosen and a request renews them; elsewhere the
-    provider keeps prefixes for some five to ten minutes by itself, and nothing says that it does longer."""
+    """The prices of a model. Raises `MoonwakeError` when none are known."""
     if info.price is None or info.price.plain <= 0:
         raise MoonwakeError(f"no price is known for {info.provider}/{info.id}: set its price in moonwake.toml")
-    told, unit = info.price, info.price.plain
-    rates = Rates(
-        1.0, told.cache_read / unit, told.cache_write_5m / unit, told.cache_write_1h / unit, told.output / unit
-    )
-    chooses = info.wire == "anthropic"
-    return Pricing(Prices(rates, lifetimes=(SHORT, LONG) if chooses else (SHORT,), warming=chooses), unit / 1_000_000)
+    unit = info.price.plain
+    return Pricing(economy_prices(info, info.price, unit=unit, warming=True), unit / 1_000_000)
 
 
 def pricing_named(model: str) -> Pricing:

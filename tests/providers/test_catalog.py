@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from governors.messages import Usage
 from governors.wire.base import Abilities
 from runtime.errors import ConfigError
 from runtime.providers.base import Price
@@ -158,3 +159,12 @@ def test_importing_providers_loads_nothing_heavy() -> None:
         "assert catalog._models.cache_info().currsize == 0\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2])
+
+
+def test_a_long_prompt_is_charged_by_its_tier() -> None:
+    """Above the bound the higher price holds for every token of the call."""
+    price = lookup("anthropic", "claude-haiku-5-5").price
+    assert price is not None
+    short, long = Usage(plain=100_000, output=1_000), Usage(plain=100_001, output=1_000)
+    assert price.cost(short) == pytest.approx(0.0105)
+    assert price.cost(long) == pytest.approx(0.0525, rel=1e-4)

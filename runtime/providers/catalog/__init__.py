@@ -118,7 +118,13 @@ def _price(given: Any) -> Price:
     plain = float(told.get("plain") or 0.0)
     rest = {key: told.get(key) for key in ("cache_read", "cache_write_5m", "cache_write_1h")}
     cached = {key: plain if value is None else float(value) for key, value in rest.items()}
-    return Price(plain=plain, output=float(told.get("output") or 0.0), **cached)
+    return Price(
+        plain=plain,
+        output=float(told.get("output") or 0.0),
+        cache_read=cached["cache_read"],
+        cache_write_5m=cached["cache_write_5m"],
+        cache_write_1h=cached["cache_write_1h"],
+    )
 
 
 def _first(error: ValidationError) -> str:
