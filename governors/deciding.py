@@ -133,7 +133,7 @@ class Deciding:
             turn=shown.index_of(turn) or 0,
             lead=shown.lead,
             boundaries=shown.indices(boundaries),
-            measure=lambda text: shown.count_of(shown.inserted(text)).scaled(density),
+            made=shown.inserted,
         )
 
     def _overflow(self, density: float, turn: int, boundaries: Collection[int] | None) -> ContextOverflow:
@@ -156,8 +156,9 @@ class Deciding:
         start, quote = shown.places[cut.start], cut.quote
         if start is None or (start == shown.start and quote is None):  # the turn goes on: so does its question
             start = shown.start
-            if shown.quote is not None and plan.size + self._measure(shown.quote, density) <= marks.room:
-                quote = shown.quote
+            if shown.quote is not None:
+                asked = shown.count_of(shown.inserted(shown.quote)).scaled(density)
+                quote = shown.quote if plan.size + asked <= marks.room else None
         resume = self._resume(cut.resume)
         self.decisions.append(Cut(start, resume, quote))
         before = self.size()
@@ -165,9 +166,6 @@ class Deciding:
         self.estimator = self.estimator.moved()
         why = f"the request had {size:,} tokens, the budget is {self.budget.tokens:,}"
         self.actions.append(Action("snip", "the oldest messages left out", why, before - self.size()))
-
-    def _measure(self, text: str, density: float) -> int:
-        return self.shown.count_of(self.shown.inserted(text)).scaled(density)
 
     def _resume(self, index: int | None) -> int | None:
         """The place of the first kept step: what an earlier cut left out of the turn stays out."""

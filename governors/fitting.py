@@ -47,9 +47,12 @@ def plan_fit(
     turn: int,
     lead: int = 0,
     boundaries: Collection[int] | None = None,
-    measure: Callable[[str], int],
+    made: Callable[[str], Message],
 ) -> Plan | None:
-    """The plan that brings `messages` under `marks.room` tokens and keeps most; None when nothing does."""
+    """The plan that brings `messages` under `marks.room` tokens and keeps most; None when nothing does.
+
+    `made` gives the user's message that a cut puts in for a text, so that it is sized once.
+    """
     sizes, room = [size(message) for message in messages], marks.room
     cut = snip(
         messages,
@@ -58,16 +61,16 @@ def plan_fit(
         turn=turn,
         lead=lead,
         boundaries=boundaries,
-        measure=measure,
+        measure=lambda text: size(made(text)),
         low=marks.low,
         whole=marks.whole,
     )
+    places = {id(message): index for index, message in enumerate(messages)}
     for candidate in _candidates(messages, cut, lead):
         kept = messages if candidate is None else apply_snip(messages, candidate, lead=lead)
-        left = sum(size(message) for message in kept)
+        left = sum(size(message if id(message) in places else made(message.text)) for message in kept)
         stubs = _shrink(kept, size, stub, left - room)
         if stubs is not None:
-            places = {id(message): index for index, message in enumerate(messages)}
             left -= sum(saved for saved, _ in stubs)
             return Plan(candidate, tuple(sorted(places[id(message)] for _, message in stubs)), left)
     return None
