@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import NoReturn
 
 from .version import __version__
 
@@ -19,7 +21,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if list(arguments) in (["--version"], ["-V"]):
         sys.stdout.write(f"moonwake {__version__}\n")
         sys.exit(0)
-    sys.exit(_run(arguments))
+    code = _run(arguments)
+    if code > 128:
+        _leave_at_once(code)
+    sys.exit(code)
+
+
+def _leave_at_once(code: int) -> NoReturn:
+    """After a signal: everything is recorded and closed, but a thread may wait for a line that nobody types."""
+    with suppress(OSError):  # whoever read our output may have gone
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def _run(arguments: Sequence[str]) -> int:

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import signal
 import sys
+import xml.etree.ElementTree as ElementTree
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import DEVNULL
 
 import anyio
 import pytest
 
+from governors.messages import Usage
 from runtime import __version__
+from runtime.conversing import no_answer
+from runtime.doctor import folder_findings
+from runtime.events import TurnFinished
+from runtime.session.entries import MessageRecord, OutcomeRecord
+from runtime.session.log import read_log
 from tests.servers import KEY as SERVER_KEY
-from tests.servers import Handler, Server, chat_text, model_server, status
+from tests.servers import Connection, Handler, Seen, Server, chat_text, model_server, status
 
 OVERFLOW = {
     "error": {
@@ -26,6 +36,15 @@ OVERFLOW = {
         "n_ctx": 8192,
     }
 }
+
+
+SEGMENTS = Path(__file__).parent / "data" / "replay" / "coding-segments.jsonl.gz"
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    """What is tested is another process; it does not see what this one runs on."""
+    return "asyncio"
 
 
 @dataclass
@@ -247,3 +266,215 @@ async def test_a_reader_that_goes_away_is_no_traceback(moonwake: Shell) -> None:
     command = f"{sys.executable} -m runtime.cli --help | head -1"
     done = await anyio.run_process(command, env=moonwake.environ, cwd=moonwake.home, check=False)
     assert b"Traceback" not in done.stderr
+
+
+def in_the_log(shell: Shell, session: str) -> list[object]:
+    (log,) = shell.home.rglob(f"{session}.jsonl")
+    return [entry.record for entry in read_log(log).entries]
+
+
+async def test_continue_with_nothing_to_continue_is_an_error_in_run(moonwake: Shell) -> None:
+    """A script that wants the answer of a certain conversation must not get that of another."""
+    async with served(moonwake, chat_text("one")) as server:
+        done = await moonwake("run", "--continue", "hi")
+    assert (done.code, done.out) == (1, "")
+    assert "there is no session of assistant to continue yet" in done.err.splitlines()[-1]
+    assert server.seen == []
+
+
+async def test_a_session_that_was_not_found_is_called_new_and_found_by_the_end_of_its_id(moonwake: Shell) -> None:
+    async with served(moonwake, chat_text("one"), chat_text("two"), chat_text("three")) as server:
+        first = await moonwake("run", "--session", "taxes", "hi")
+        assert "; new session taxes" in first.err
+        again = await moonwake("run", "--session", "taxes", "hi")
+        assert "; session taxes" in again.err
+        unnamed = await moonwake("run", "remember this")
+        identity = unnamed.err.split("new session ")[1].split()[0]
+        found = await moonwake("run", "--session", identity[-8:], "what was it?")
+    assert f"; session {identity}" in found.err
+    assert "remember this" in str(server.seen[-1].json["messages"])
+
+
+async def test_run_says_which_workspace_it_works_in(moonwake: Shell) -> None:
+    """Without a moonwake.toml above it is the user's own, wherever one stands; -w names another."""
+    async with served(moonwake, chat_text("one")):
+        own = await moonwake("run", "hi")
+        here = await moonwake("run", "-w", ".", "hi")
+    assert f"workspace: {moonwake.home}/.local/share/moonwake/workspace;" in own.err
+    assert f"workspace: {moonwake.home};" in here.err
+
+
+async def test_a_session_keeps_its_model_when_it_is_gone_on_with(moonwake: Shell) -> None:
+    """The one that /model chose answers, unless --model names another."""
+    async with served(moonwake, chat_text("one"), chat_text("two"), chat_text("three")) as server:
+        await moonwake("chat", "--session", "s", said=b"/model mine/special\nhi\n")
+        second = await moonwake("run", "--session", "s", "hi")
+        third = await moonwake("run", "--session", "s", "--model", "mine/third", "hi")
+    assert [seen.json["model"] for seen in server.seen] == ["special", "special", "third"]
+    assert "model: mine/special (as in this session)" in second.err
+    assert "model: mine/third (asked for)" in third.err
+
+
+@pytest.mark.parametrize(
+    ("reply", "code", "out", "says"),
+    [
+        (chat_text(""), 1, "", "empty answer"),
+        (chat_text("", finish="content_filter"), 1, "", "refused"),
+        (chat_text("", finish="length"), 1, "", "output limit"),
+        (chat_text("half a sen", finish="length"), 0, "half a sen\n", "cut off at the model's output limit"),
+    ],
+    ids=["empty", "refused", "length without a word", "length"],
+)
+async def test_exit_code_0_means_that_there_is_an_answer(
+    moonwake: Shell, reply: Handler, code: int, out: str, says: str
+) -> None:
+    async with served(moonwake, reply):
+        done = await moonwake("run", "hi")
+    assert (done.code, done.out) == (code, out)
+    assert says in done.err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("stop", ["refused", "deferred", "aborted", "error"])
+def test_a_turn_that_ended_so_has_no_answer(stop: str) -> None:
+    """Whatever text came before."""
+    turn = TurnFinished(text="some", stop=stop, steps=1, usage=Usage(), cost=None, seconds=1.0)  # type: ignore[arg-type]  # a StopReason by its text
+    assert no_answer(turn)
+
+
+async def test_an_answer_on_a_terminal_is_cleaned_and_in_a_pipe_is_exact(moonwake: Shell) -> None:
+    """What reads a pipe is a program and gets what the model said; a terminal would obey it."""
+    evil = "a\x1b[31mb\x1b]0;title\x07c"
+    async with served(moonwake, chat_text(evil)):
+        assert (await moonwake("run", "hi")).out == f"{evil}\n"
+        ours, theirs = pty.openpty()
+        command = [sys.executable, "-m", "runtime.cli", "run", "hi"]
+        await anyio.run_process(command, stdout=theirs, cwd=moonwake.home, env=moonwake.environ)
+        os.close(theirs)
+        assert os.read(ours, 65_536) == b"abc\r\n"
+        os.close(ours)
+
+
+async def test_what_a_server_says_in_an_error_does_not_steer_the_terminal(moonwake: Shell) -> None:
+    async with served(moonwake, status(400, {"error": {"message": "no \x1b[2Jway"}})):
+        done = await moonwake("run", "hi")
+    assert done.code == 1
+    assert "no way" in done.err
+
+
+async def test_a_server_without_tools_tells_how_to_turn_them_off(moonwake: Shell) -> None:
+    """And what it tells to write works."""
+    refusal = status(400, {"error": {"message": "registry.ollama.ai/library/gemma:2b does not support tools"}})
+    async with served(moonwake, refusal, chat_text("hello")) as server:
+        done = await moonwake("run", "hi")
+        advice = '[models."mine/any-model"] tools = false'
+        assert done.code == 1
+        assert advice in done.err.splitlines()[-1]
+        (moonwake.home / "moonwake.toml").write_text(advice.replace("] ", "]\n"))
+        done = await moonwake("run", "hi")
+    assert (done.code, done.out) == (0, "hello\n")
+    assert "tools" not in server.seen[-1].json
+
+
+async def test_a_setting_that_a_project_may_not_make_is_told_where_it_can_be(moonwake: Shell) -> None:
+    """No flag sets it, so none is offered."""
+    (moonwake.home / "moonwake.toml").write_text('[providers.openai]\nbase_url = "http://example.com/v1"')
+    done = await moonwake("run", "hi")
+    assert done.code == 1
+    assert "or by MOONWAKE_PROVIDERS__OPENAI__BASE_URL" in done.err
+    assert "flag" not in done.err
+
+
+async def test_sessions_without_a_word_leave_no_file(moonwake: Shell) -> None:
+    async with served(moonwake, chat_text("one")):
+        done = await moonwake("chat", said=b"")
+    assert done.code == 0
+    assert list(moonwake.home.rglob("*.jsonl*")) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "number", "code"),
+    [
+        (("run", "--json", "--session", "s", "hi"), signal.SIGTERM, 143),
+        (("run", "--json", "--session", "s", "hi"), signal.SIGHUP, 129),
+        (("run", "--json", "--session", "s", "hi"), signal.SIGINT, 130),
+        (("chat", "--session", "s", "hi"), signal.SIGTERM, 143),
+    ],
+    ids=["run-TERM", "run-HUP", "run-INT", "chat-TERM"],
+)
+async def test_a_signal_stops_the_turn_and_what_was_said_is_kept(
+    moonwake: Shell, command: tuple[str, ...], number: signal.Signals, code: int
+) -> None:
+    async def half(_: Seen, connection: Connection) -> None:
+        await connection.start()
+        await connection.event({"choices": [{"index": 0, "delta": {"role": "assistant", "content": "half an ans"}}]})
+        await connection.hang()
+
+    async with served(moonwake, half):
+        whole = [sys.executable, "-m", "runtime.cli", *command]
+        async with await anyio.open_process(whole, stdin=DEVNULL, cwd=moonwake.home, env=moonwake.environ) as process:
+            assert process.stdout is not None and process.stderr is not None
+            with anyio.fail_after(30):
+                out = b""
+                while b"half an ans" not in out:
+                    out += await process.stdout.receive()
+                process.send_signal(number)
+                assert await process.wait() == code
+                err = b"".join([piece async for piece in process.stderr])
+    assert b"Traceback" not in err and b"fault" not in err
+    records = in_the_log(moonwake, "s")
+    assert [record.stop for record in records if isinstance(record, OutcomeRecord)] == ["aborted"]
+    (reply,) = [each for each in records if isinstance(each, MessageRecord) and each.role == "assistant"]
+    assert "half an ans" in str(reply.content)
+
+
+async def test_a_signal_ends_a_conversation_that_waits_for_a_line(moonwake: Shell) -> None:
+    """Nothing can interrupt the thread that reads it, so nothing may wait for that thread."""
+    async with served(moonwake, chat_text("one")):
+        whole = [sys.executable, "-m", "runtime.cli", "chat", "hi"]
+        async with await anyio.open_process(whole, cwd=moonwake.home, env=moonwake.environ) as process:
+            assert process.stdout is not None
+            with anyio.fail_after(30):
+                out = b""
+                while b"one\n" not in out:
+                    out += await process.stdout.receive()
+                process.send_signal(signal.SIGTERM)
+                assert await process.wait() == 143
+
+
+async def test_a_model_that_is_not_known_is_refused_before_anything_is_said_of_fetching(moonwake: Shell) -> None:
+    done = await moonwake("model", "get", "nonsense")
+    assert done.code == 1
+    assert done.err.startswith("moonwake: no weights are known by the name `nonsense`")
+
+
+async def test_replay_measures_policies_on_recorded_sessions(moonwake: Shell) -> None:
+    """As a table, as JSON, and as a picture; an unknown policy is named."""
+    files = ("replay", str(SEGMENTS), "--policy", "append-only,cold-only")
+    table = await moonwake(*files, "--hindsight", "--plot", "out.svg")
+    assert table.code == 0
+    assert [line.split()[0] for line in table.out.splitlines()[:4]] == [
+        "policy",
+        "append-only",
+        "cold-only",
+        "hindsight",
+    ]
+    assert ElementTree.parse(moonwake.home / "out.svg").getroot().tag.endswith("svg")
+    told = await moonwake(*files, "--json", "--model", "anthropic/claude-opus-4-5", "--budget", "150000")
+    assert [line["policy"] for line in json.loads(told.out)["policies"]] == ["append-only", "cold-only"]
+    wrong = await moonwake("replay", str(SEGMENTS), "--policy", "nonsense")
+    assert wrong.code == 1
+    assert "there is no policy 'nonsense'" in wrong.err
+
+
+def test_a_workspace_that_cannot_be_made_is_found_by_its_nearest_parent(tmp_path: Path) -> None:
+    """The first folder above that exists decides, however far above it is."""
+    far = tmp_path / "not" / "yet" / "there"
+    (good,) = folder_findings(far)
+    assert (good.verdict, good.advice) == ("note", f"mkdir -p {far.parent} && moonwake init {far}")
+    (locked,) = folder_findings(far, writable=lambda folder: folder != tmp_path)
+    assert locked.verdict == "bad"
+    assert f"{tmp_path} is not writable" in locked.text
+    (tmp_path / "not").write_text("a file")
+    (below,) = folder_findings(far)
+    assert below.verdict == "bad"
+    assert f"{tmp_path / 'not'} is not a folder" in below.text
