@@ -44,6 +44,7 @@ check: test lint types ## all of these
 
 soak: $(VENV)/.test ## long runs, bounded: make soak SEEDS=0:1000
 	@$(BIN)/python benchmarks/soak_log.py --seeds $(SEEDS)
+	@$(BIN)/python benchmarks/soak_governors.py --seeds $(SEEDS) --minutes 40
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
