@@ -24,7 +24,6 @@ from .messages import (
     AssistantPart,
     Message,
     Messages,
-    SystemPatch,
     Text,
     ToolCall,
     ToolResult,
@@ -168,7 +167,7 @@ def legal_content(message: Message) -> Message:
             return legal_reply(message)
         case ToolResult():
             return legal_result(message)
-        case SystemPatch():
+        case _:
             return legal_patch(message)
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from .content import legal_patch, legal_reply, legal_result, legal_user
-from .messages import UNFINISHED, AssistantMessage, Message, SystemPatch, ToolResult, UserMessage
+from .messages import UNFINISHED, AssistantMessage, Message, ToolResult, UserMessage
 
 
 def is_sound(messages: Sequence[Message], id_pattern: str) -> bool:
@@ -49,10 +49,10 @@ def _identities(message: Message, matcher: re.Pattern[str]) -> tuple[str, ...] |
             return () if legal_user(message) is message else None
         case ToolResult():
             return () if legal_result(message) is message else None
-        case SystemPatch():
-            return () if legal_patch(message) is message else None
         case AssistantMessage():
             return _calls_of(message, matcher)
+        case _:
+            return () if legal_patch(message) is message else None
 
 
 def _calls_of(reply: AssistantMessage, matcher: re.Pattern[str]) -> tuple[str, ...] | None:

@@ -18,7 +18,7 @@ from governors.pipeline import govern
 from governors.policy import Moment, Policy
 from governors.repair import repair
 from governors.report import Governed
-from governors.snip import OMITTED_STEPS
+from governors.snip import OMITTED_STEPS, Snip, apply_snip
 from governors.sound import is_sound
 from governors.tokens import ByteCounter, system_tokens, tools_tokens
 from governors.wire import WIRES, Abilities
@@ -257,8 +257,8 @@ class Run:
         shown = self.governor._shown
         kept, start = self._kept(), self.governor._turn
         said = [shown.at(place) for place in range(start, len(kept)) if isinstance(kept[place], UserMessage)]
-        identities = {id(message) for message in said}
-        if [message for message in messages if id(message) in identities] != said:
+        users = [message for message in messages if isinstance(message, UserMessage) and message.text != OMITTED_STEPS]
+        if said and any(a is not b for a, b in zip(users[-len(said) :], said, strict=True)):
             self._broken("8", "a user's message of this turn is missing")
 
     def _check_newest(self, messages: Messages) -> None:
@@ -289,12 +289,20 @@ class Run:
         growth = self.governor._growth()
         if governed.report.after + growth <= self.budget.tokens:
             return
-        messages = tuple(governed.messages)
-        steps = [index for index, each in enumerate(messages) if isinstance(each, AssistantMessage)]
-        opened = self.governor._shown.index_of(self.governor._turn) or 0
-        older = sum(isinstance(message, UserMessage) for message in messages[:opened])
-        if len(steps) > 1 or (older and not (messages[0].content[0].text.startswith("[Earlier"))):  # type: ignore[union-attr] # a user's
+        if self._least(tuple(governed.messages)) + growth <= self.budget.tokens:
             self._broken("7", f"{governed.report} leaves no room for {growth} more")
+
+    def _least(self, messages: Messages) -> int:
+        """The size of a request that keeps of all this the turn's newest step, what users said in the turn, and the
+        question that they answer."""
+        shown, fixed = self.governor._shown, self.governor._system + self.governor._tools
+        opened = shown.index_of(self.governor._turn) or 0
+        steps = [index for index in range(opened, len(messages)) if isinstance(messages[index], AssistantMessage)]
+        cut = Snip(opened, steps[-1] if len(steps) > 1 else None)
+        asked = () if shown.quote is None or opened == 0 else (UserMessage((Text(shown.quote),)),)
+        kept = (*asked, *apply_snip(messages, cut))
+        bound = self.governor.estimator.density(shown.count)
+        return fixed.scaled(bound) + sum(shown.count_of(message).scaled(bound) for message in kept)
 
     def _check_overflow(self, error: ContextOverflow) -> None:
         """What must stay is over budget by itself: system, tools, and what was said since the turn began."""

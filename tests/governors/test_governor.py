@@ -155,7 +155,7 @@ def test_a_turn_that_alone_is_too_large_shrinks_its_results_largest_first() -> N
     )
     governed = Governor(room(1_000), counter=COUNTER).step(turn)
     assert governed.decisions == (Stub(3, handle_of((Text("x" * 5_000),))),)
-    assert governed.messages == (*turn[:3], stub(turn[3]))  # type: ignore[arg-type] # a result
+    assert governed.messages == (*turn[:3], stub(turn[3]))
     assert [action.governor for action in governed.report.actions] == ["shrink"]
 
 
@@ -241,7 +241,7 @@ def test_decisions_that_fit_nothing_are_passed_over_and_those_ahead_wait() -> No
     messages = (user("go"), *steps(1))
     governor = Governor(LARGE, counter=COUNTER, decisions=(Stub(2, "another"), Stub(0, "x"), Missed(1)))
     assert governor.step(messages).messages == messages
-    handle = handle_of(messages[2].content)  # type: ignore[union-attr] # a result
+    handle = handle_of(messages[2].content)  # type: ignore[union-attr,arg-type] # a result
     later = Governor(LARGE, counter=COUNTER, decisions=(Stub(2, handle),))
     assert later.step(messages[:1]).messages == messages[:1]
     assert later.step(messages[1:]).messages == (*messages[:2], stub(messages[2]))  # type: ignore[arg-type] # a result
@@ -256,7 +256,7 @@ def test_the_whole_result_is_stubbed_also_when_its_picture_went_before() -> None
     assert governed.decisions == (DropImages(2, 1), DropImages(3, 1))
     governed = governor.step(steps(1), cold())
     assert governed.decisions == (Stub(2, handle_of(long.content), "cold"),)
-    assert handle_of(long.content) in governed.messages[2].text  # type: ignore[union-attr] # a result
+    assert handle_of(long.content) in governed.messages[2].text
     rebuilt = Governor(
         LARGE,
         Policy(keep_results=1),

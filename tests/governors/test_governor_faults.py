@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from governors.budget import Budget
@@ -9,7 +11,7 @@ from governors.decisions import Cut, DropImages, Missed, Stub
 from governors.economy import Cache, Economy
 from governors.errors import ContextOverflow
 from governors.governor import Governor
-from governors.messages import AssistantMessage, Message, ToolResult, ToolSpec, Usage
+from governors.messages import AssistantMessage, Message, ToolSpec, Usage
 from governors.pipeline import govern
 from governors.policy import Moment
 from governors.snip import OMITTED_STEPS
@@ -177,7 +179,7 @@ def test_fault_the_task_falls_out_of_a_long_turn() -> None:
     for number in range(60):
         governed = governor.step((reply(call(id=f"id_{number}")), result(f"id_{number}", f"{number} " + "z" * 400)))
         assert governed.messages[0] is task
-        assert governed.messages[-1].text.startswith(f"{number} ")  # type: ignore[union-attr] # a result
+        assert governed.messages[-1].text.startswith(f"{number} ")
     assert [message.text for message in governed.messages].count(OMITTED_STEPS) == 1
 
 
@@ -196,7 +198,7 @@ def test_fault_trimming_that_stops_at_its_trigger_moves_the_prefix_on_every_call
             if governed.decisions:
                 moves.append(number)
         assert 0 < len(moves) < (60 if cached else 24)
-        assert min(later - sooner for sooner, later in zip(moves, moves[1:], strict=False)) > 1
+        assert min(later - sooner for sooner, later in pairwise(moves)) > 1
 
 
 def test_fault_the_same_stray_input_is_repaired_differently_by_a_restart() -> None:
