@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import signal
 import sys
 import xml.etree.ElementTree as ElementTree
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from subprocess import DEVNULL
 
 import anyio
 import pytest
 
-from governors.messages import Usage
 from runtime import __version__
-from runtime.conversing import no_answer
 from runtime.doctor import folder_findings
-from runtime.events import TurnFinished
-from runtime.session.entries import MessageRecord, OutcomeRecord
-from runtime.session.log import read_log
 from tests.servers import KEY as SERVER_KEY
-from tests.servers import Connection, Handler, Seen, Server, chat_text, model_server, status
+from tests.servers import chat_text, status
+from tests.shell import Shell, served, shell_in
 
 OVERFLOW = {
     "error": {
@@ -47,51 +36,9 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@dataclass
-class Shell:
-    """Runs `moonwake` in a home of its own, with nothing of this machine's settings."""
-
-    home: Path
-    environ: dict[str, str]
-
-    async def __call__(self, *arguments: str, said: bytes = b"", **environ: str) -> Done:
-        done = await anyio.run_process(
-            [sys.executable, "-m", "runtime.cli", *arguments],
-            input=said,
-            check=False,
-            cwd=self.home,
-            env={**self.environ, **environ},
-        )
-        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
-
-
-@dataclass
-class Done:
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture
 def moonwake(tmp_path: Path) -> Shell:
-    home = tmp_path / "home"
-    home.mkdir()
-    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "PYTHONPATH", "VIRTUAL_ENV")}
-    root = str(Path(__file__).parents[1])
-    return Shell(home, {**kept, "HOME": str(home), "PYTHONPATH": root, "MOONWAKE_DEBUG": "", "NO_COLOR": "1"})
-
-
-@asynccontextmanager
-async def served(shell: Shell, *replies: Handler) -> AsyncIterator[Server]:
-    """A model behind the provider `mine`, chosen by the environment."""
-    async with model_server(replies) as server:
-        shell.environ |= {
-            "MOONWAKE_PROVIDERS__MINE__BASE_URL": f"{server.url}/v1",
-            "MOONWAKE_PROVIDERS__MINE__KEY_ENV": "MINE_KEY",
-            "MINE_KEY": SERVER_KEY,
-            "MOONWAKE_MODEL": "mine/any-model",
-        }
-        yield server
+    return shell_in(tmp_path)
 
 
 async def test_version_and_help_answer(moonwake: Shell) -> None:
@@ -268,11 +215,6 @@ async def test_a_reader_that_goes_away_is_no_traceback(moonwake: Shell) -> None:
     assert b"Traceback" not in done.stderr
 
 
-def in_the_log(shell: Shell, session: str) -> list[object]:
-    (log,) = shell.home.rglob(f"{session}.jsonl")
-    return [entry.record for entry in read_log(log).entries]
-
-
 async def test_continue_with_nothing_to_continue_is_an_error_in_run(moonwake: Shell) -> None:
     """A script that wants the answer of a certain conversation must not get that of another."""
     async with served(moonwake, chat_text("one")) as server:
@@ -315,45 +257,6 @@ async def test_a_session_keeps_its_model_when_it_is_gone_on_with(moonwake: Shell
     assert "model: mine/third (asked for)" in third.err
 
 
-@pytest.mark.parametrize(
-    ("reply", "code", "out", "says"),
-    [
-        (chat_text(""), 1, "", "empty answer"),
-        (chat_text("", finish="content_filter"), 1, "", "refused"),
-        (chat_text("", finish="length"), 1, "", "output limit"),
-        (chat_text("half a sen", finish="length"), 0, "half a sen\n", "cut off at the model's output limit"),
-    ],
-    ids=["empty", "refused", "length without a word", "length"],
-)
-async def test_exit_code_0_means_that_there_is_an_answer(
-    moonwake: Shell, reply: Handler, code: int, out: str, says: str
-) -> None:
-    async with served(moonwake, reply):
-        done = await moonwake("run", "hi")
-    assert (done.code, done.out) == (code, out)
-    assert says in done.err.splitlines()[-1]
-
-
-@pytest.mark.parametrize("stop", ["refused", "deferred", "aborted", "error"])
-def test_a_turn_that_ended_so_has_no_answer(stop: str) -> None:
-    """Whatever text came before."""
-    turn = TurnFinished(text="some", stop=stop, steps=1, usage=Usage(), cost=None, seconds=1.0)  # type: ignore[arg-type]  # a StopReason by its text
-    assert no_answer(turn)
-
-
-async def test_an_answer_on_a_terminal_is_cleaned_and_in_a_pipe_is_exact(moonwake: Shell) -> None:
-    """What reads a pipe is a program and gets what the model said; a terminal would obey it."""
-    evil = "a\x1b[31mb\x1b]0;title\x07c"
-    async with served(moonwake, chat_text(evil)):
-        assert (await moonwake("run", "hi")).out == f"{evil}\n"
-        ours, theirs = pty.openpty()
-        command = [sys.executable, "-m", "runtime.cli", "run", "hi"]
-        await anyio.run_process(command, stdout=theirs, cwd=moonwake.home, env=moonwake.environ)
-        os.close(theirs)
-        assert os.read(ours, 65_536) == b"abc\r\n"
-        os.close(ours)
-
-
 async def test_what_a_server_says_in_an_error_does_not_steer_the_terminal(moonwake: Shell) -> None:
     async with served(moonwake, status(400, {"error": {"message": "no \x1b[2Jway"}})):
         done = await moonwake("run", "hi")
@@ -389,56 +292,6 @@ async def test_sessions_without_a_word_leave_no_file(moonwake: Shell) -> None:
         done = await moonwake("chat", said=b"")
     assert done.code == 0
     assert list(moonwake.home.rglob("*.jsonl*")) == []
-
-
-@pytest.mark.parametrize(
-    ("command", "number", "code"),
-    [
-        (("run", "--json", "--session", "s", "hi"), signal.SIGTERM, 143),
-        (("run", "--json", "--session", "s", "hi"), signal.SIGHUP, 129),
-        (("run", "--json", "--session", "s", "hi"), signal.SIGINT, 130),
-        (("chat", "--session", "s", "hi"), signal.SIGTERM, 143),
-    ],
-    ids=["run-TERM", "run-HUP", "run-INT", "chat-TERM"],
-)
-async def test_a_signal_stops_the_turn_and_what_was_said_is_kept(
-    moonwake: Shell, command: tuple[str, ...], number: signal.Signals, code: int
-) -> None:
-    async def half(_: Seen, connection: Connection) -> None:
-        await connection.start()
-        await connection.event({"choices": [{"index": 0, "delta": {"role": "assistant", "content": "half an ans"}}]})
-        await connection.hang()
-
-    async with served(moonwake, half):
-        whole = [sys.executable, "-m", "runtime.cli", *command]
-        async with await anyio.open_process(whole, stdin=DEVNULL, cwd=moonwake.home, env=moonwake.environ) as process:
-            assert process.stdout is not None and process.stderr is not None
-            with anyio.fail_after(30):
-                out = b""
-                while b"half an ans" not in out:
-                    out += await process.stdout.receive()
-                process.send_signal(number)
-                assert await process.wait() == code
-                err = b"".join([piece async for piece in process.stderr])
-    assert b"Traceback" not in err and b"fault" not in err
-    records = in_the_log(moonwake, "s")
-    assert [record.stop for record in records if isinstance(record, OutcomeRecord)] == ["aborted"]
-    (reply,) = [each for each in records if isinstance(each, MessageRecord) and each.role == "assistant"]
-    assert "half an ans" in str(reply.content)
-
-
-async def test_a_signal_ends_a_conversation_that_waits_for_a_line(moonwake: Shell) -> None:
-    """Nothing can interrupt the thread that reads it, so nothing may wait for that thread."""
-    async with served(moonwake, chat_text("one")):
-        whole = [sys.executable, "-m", "runtime.cli", "chat", "hi"]
-        async with await anyio.open_process(whole, cwd=moonwake.home, env=moonwake.environ) as process:
-            assert process.stdout is not None
-            with anyio.fail_after(30):
-                out = b""
-                while b"one\n" not in out:
-                    out += await process.stdout.receive()
-                process.send_signal(signal.SIGTERM)
-                assert await process.wait() == 143
 
 
 async def test_a_model_that_is_not_known_is_refused_before_anything_is_said_of_fetching(moonwake: Shell) -> None:
