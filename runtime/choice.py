@@ -194,8 +194,10 @@ def _weights(around: Surroundings, model: str | None) -> Path:
     from .providers.weights import chosen_file, find_model
 
     wanted = model or around.config.local.model
+    chosen = chosen_file()
+    if chosen.path is not None and wanted == chosen.path.stem:  # as a session that talked to it names it
+        return chosen.path
     if model is None and wanted == SMALL:
-        chosen = chosen_file()
         if chosen.problem is not None:
             raise ModelUnavailable(chosen.problem)
         if chosen.path is not None:

@@ -11,6 +11,8 @@ from runtime.choice import Surroundings, WeightsMissing, choose_model
 from runtime.config import load_config
 from runtime.errors import ConfigError, ModelUnavailable
 from runtime.providers.local import is_installed
+from runtime.providers.weights import use_model
+from tests.providers.local_files import write_gguf
 from tests.servers import Connection, Seen, serve
 
 
@@ -115,3 +117,21 @@ async def test_without_anything_the_embedded_model_is_wanted_and_its_command_nam
     else:
         with pytest.raises(ModelUnavailable, match="ANTHROPIC_API_KEY"):
             await choose_model(around(tmp_path))
+
+
+@pytest.mark.skipif(not is_installed(), reason="the embedded model is not installed")
+async def test_the_full_name_of_the_small_model_is_advised_by_the_name_that_gets_it(tmp_path: Path) -> None:
+    with pytest.raises(WeightsMissing, match=r"moonwake model get smollm2$"):
+        await choose_model(around(tmp_path), "local/smollm2-135m")
+
+
+@pytest.mark.skipif(not is_installed(), reason="the embedded model is not installed")
+async def test_a_chosen_file_is_found_by_the_name_that_a_session_keeps_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a path, which might lead elsewhere by then."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    use_model(write_gguf(tmp_path / "own.gguf"))
+    chosen = await choose_model(around(tmp_path), "local")
+    assert chosen.name == "local/own"
+    assert (await choose_model(around(tmp_path), chosen.name)).name == "local/own"

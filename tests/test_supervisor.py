@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runtime import Runtime, Scripted
-from runtime.errors import SessionLocked
+from runtime.errors import SessionError, SessionLocked
 from runtime.session.entries import Header
 from runtime.session.log import _sign, create_log, open_log
 from runtime.supervisor import NothingToContinue
@@ -109,3 +109,11 @@ async def test_a_function_that_is_no_tool_is_named_with_its_decorator(tmp_path: 
     with pytest.raises(TypeError, match="temperature is not a tool: put @tool"):
         async with Runtime.open(tmp_path, model=Scripted(), tools=[temperature]):  # type: ignore[list-item]  # as above
             pass
+
+
+async def test_a_closed_runtime_opens_no_session(tmp_path: Path) -> None:
+    async with talk(tmp_path) as it:
+        runtime = it.runtime
+    with pytest.raises(SessionError, match="the runtime is closed"):
+        await runtime.agent(session="late").ask("hi")
+    assert files(tmp_path) == []

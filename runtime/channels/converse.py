@@ -5,7 +5,7 @@ Nothing is decided here that could be decided by a pure function: see `reducer`,
 
 from __future__ import annotations
 
-import shlex
+import os
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,16 +17,18 @@ from anyio.abc import TaskGroup
 
 from ..agent.agent import Agent
 from ..events import Event
+from ..workspace import default_workspace, find_workspace
 from .base import Host
 from .blocks import Block
 from .commands import hints, parse_command
 from .keys import Actions
 from .live import activity, most_live_lines, settled
-from .opening import opening_lines
+from .opening import opening_lines, way_back
 from .pending import Pending
 from .recap import spent, used_tokens
 from .reducer import ChatState, Line, Shown, advance
 from .render import Renderer, continuation, gap
+from .resume import is_new
 from .sanitize import clean
 from .screen import Devices, Screen, Views, input_history
 from .status import status_line
@@ -235,7 +237,15 @@ async def _tick(stage: Stage) -> None:
 
 async def _end(stage: Stage) -> None:
     await stage.talk.close()
-    session = stage.talk.agent.session
-    if session.branch():
-        who = "" if session.agent == "assistant" else f"--agent {shlex.quote(session.agent)} "
-        stage.show(Line("info", clean(f"To go on: moonwake chat {who}--session {shlex.quote(session.id)}")))
+    agent = stage.talk.agent
+    if not is_new(agent):
+        default = await anyio.to_thread.run_sync(_default_workspace)
+        back = way_back(agent, stage.runtime.workspace.root, default)
+        stage.show(Line("info", clean(f"To go on: {back}")))
+
+
+def _default_workspace() -> Path:
+    """The workspace that a command without -w would take here."""
+    if named := os.environ.get("MOONWAKE_WORKSPACE"):
+        return Path(named).resolve()
+    return find_workspace(Path.cwd()) or default_workspace().resolve()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,6 +35,16 @@ def opening_lines(agent: Agent, workspace: Path, notes: Sequence[str], home: Pat
         for finding in agent.session.findings
     )
     return (*lines, *recap(branch), *waiting_lines(agent))
+
+
+def way_back(agent: Agent, workspace: Path, default: Path) -> str:
+    """The command that takes this conversation up again from where the workspace would be `default`."""
+    words = ["moonwake", "chat"]
+    if workspace != default:
+        words += ["-w", str(workspace)]
+    if agent.name != "assistant":
+        words += ["--agent", agent.name]
+    return shlex.join([*words, "--session", agent.session.id])
 
 
 def tools_off(model: ChosenModel) -> bool:

@@ -11,7 +11,7 @@ import pytest
 
 from runtime import ChosenModel, Scripted
 from runtime.channels.base import Host
-from runtime.channels.opening import opening_lines, short_id
+from runtime.channels.opening import opening_lines, short_id, way_back
 from runtime.channels.resume import is_new, take_up
 from runtime.errors import ModelUnavailable, SessionError
 from runtime.supervisor import Supervisor
@@ -125,3 +125,14 @@ async def test_a_sessions_model_that_cannot_be_had_is_said_and_another_answers(t
             "scripted/scripted answers.",
         )
         assert taken.agent.model.name == "scripted/scripted"
+
+
+async def test_the_way_back_names_what_is_not_the_default(tmp_path: Path) -> None:
+    """And quotes it for the shell."""
+    async with desk(tmp_path) as host:
+        agent = await host.supervisor.agent("gardener", "my taxes")
+        assert way_back(agent, Path("/a b"), Path("/other")) == (
+            "moonwake chat -w '/a b' --agent gardener --session 'my taxes'"
+        )
+        agent = await host.supervisor.agent("assistant", "taxes")
+        assert way_back(agent, Path("/a"), Path("/a")) == "moonwake chat --session taxes"

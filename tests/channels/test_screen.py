@@ -127,7 +127,8 @@ async def test_say_something_and_leave(tmp_path: Path) -> None:
         await here.paper.until("· $0.0")
         here.type("/quit\r")
     assert here.code == 0
-    assert f"moonwake chat --session {here.scene.agent.session.id}" in here.paper.drawn
+    back = f"moonwake chat -w {tmp_path} --session {here.scene.agent.session.id}"
+    assert back in here.paper.drawn.replace("\r\n", "\n").replace("\n", " ")
 
 
 async def test_ctrl_c_stops_the_turn_and_keeps_what_was_finished(tmp_path: Path) -> None:
