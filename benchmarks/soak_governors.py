@@ -5,7 +5,8 @@
 One seed is one history: a conversation in which everything goes wrong (late, doubled, early and lost results, replies
 that broke off, ids used again, text that UTF-8 cannot hold, pictures over the limit), fed in random batches to a
 governor with a random budget, wire, cache and policy, which is another one now and then. `tests/growing.py` makes
-the histories, `tests/governor_laws.py` holds the laws. The same seed is the same history, so that runs add up.
+the histories, `tests/governor_runs.py` feeds them, `tests/governor_laws.py` holds the laws. The same seed is the same
+history, so that runs add up.
 
 With `--traces`, the session files in a folder are read as `moonwake replay` reads them, and fed message by message,
 for each wire and two budgets: every prefix is a request.
@@ -27,7 +28,7 @@ from pathlib import Path
 if __package__ in (None, ""):  # run as a file
     sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "tests")]
 
-from tests.governor_laws import FIGURES, Run
+from tests.governor_runs import FIGURES, Run
 from tests.governor_trials import Trial, trial_of
 
 CHUNK = 50  # seeds that a process takes at once

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from governors.wire import WIRES
-from tests.governor_laws import FIGURES, Run
+from tests.governor_runs import FIGURES, Run
 from tests.governor_trials import Trial, trial_of
 from tests.growing import story
 
 
 @pytest.mark.parametrize("first", range(0, 400, 50))
 def test_random_conversations_keep_every_law(first: int) -> None:
-    """Legal, paired, stable, rebuilt the same, idempotent, recallable, within budget: see `governor_laws`."""
+    """Legal, paired, stable, rebuilt the same, idempotent, recallable, within budget: see `governor_laws.py`."""
     runs = [Run(seed) for seed in range(first, first + 50)]
     assert [violation for run in runs for violation in run.violations] == []
     assert all(sum(run.figures()[name] for run in runs) for name in FIGURES)

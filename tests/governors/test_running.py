@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from governors.decisions import Missed
@@ -48,6 +48,7 @@ def test_whatever_the_steps_are_the_whole_is_sound_and_can_be_made_again(
         assert set(again.missed) <= set(missed)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(unit_lists())
 def test_whole_steps_come_back_as_the_same_objects(units: list[Messages]) -> None:
     """However they are cut; what is right is not touched."""
@@ -94,6 +95,15 @@ def test_a_double_of_what_answered_is_none_of_another_call() -> None:
         (reply(A),), (reply(call(id="a", n=2)), result("a", "x")), (result("a", "x"),), (result("a", "x"),)
     )
     assert [message.text for message in messages if "x" in message.text] == ["x"]
+
+
+def test_a_step_that_was_taken_at_once_is_remembered_like_any_other() -> None:
+    """Doubles of its results, and others for its calls, answer no later call of that id."""
+    again = call(id="a", n=2)
+    messages, _ = fed((reply(A), result("a", "x")), (user("on"),), (result("a", "x"),), (reply(again),))
+    assert "unknown" in messages[-1].text
+    messages, _ = fed((reply(A), result("a", "x")), (result("a", "more"),), (reply(again),))
+    assert "unknown" in messages[-1].text
 
 
 def test_replies_that_failed_go_with_results_that_come_later() -> None:
