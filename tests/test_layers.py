@@ -6,6 +6,7 @@ Read from the source by AST, so that a lazy import inside a function counts too.
 from __future__ import annotations
 
 import ast
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -227,3 +228,14 @@ def test_files_and_functions_hold_one_idea(path: Path) -> None:
 def test_every_exception_is_still_needed() -> None:
     names = {name(path) for path in FILES}
     assert all(place.split(":")[0] in names for place in LONG)
+
+
+@pytest.mark.parametrize("package", ["governors", "governors.wire", "runtime"])
+def test_every_public_name_can_be_had_and_no_module_hides_one(package: str) -> None:
+    module = importlib.import_module(package)
+    beside = {path.stem for path in Path(str(module.__file__)).parent.iterdir()}
+    assert not beside & set(module.__all__)
+    assert all(getattr(module, name) is not None for name in module.__all__)
+    assert set(module.__all__) <= set(dir(module))
+    with pytest.raises(AttributeError, match="nonsense"):
+        module.nonsense  # noqa: B018 - the access is the test

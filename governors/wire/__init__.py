@@ -29,27 +29,29 @@ Which host wants what is data (`Abilities`): vendors are named only in these cod
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from . import (
-    anthropic,
-    anthropic_cache,
-    anthropic_check,
-    anthropic_decode,
-    openai_chat,
-    openai_chat_check,
-    openai_chat_decode,
-    openai_chat_prefix,
-    openai_responses,
-    openai_responses_check,
-    openai_responses_decode,
-    openai_responses_prefix,
-)
-from .base import Abilities, CannotDecode, Decoded, Severity, Violation
-from .binding import check_binding
-from .encoder import Encoder, encode_bytes
-from .protocol import Stepwise, Wire
+if TYPE_CHECKING:
+    from .base import Abilities, CannotDecode, Decoded, Severity, Violation
+    from .binding import check_binding
+    from .encoder import Encoder, encode_bytes
+    from .protocol import Wire
+    from .registry import WIRES
+
+#: Where each name lives: it is loaded when it is first used, so that importing the package costs next to nothing.
+_HOMES = {
+    "Abilities": ".base",
+    "CannotDecode": ".base",
+    "Decoded": ".base",
+    "Encoder": ".encoder",
+    "Severity": ".base",
+    "Violation": ".base",
+    "WIRES": ".registry",
+    "Wire": ".protocol",
+    "check_binding": ".binding",
+    "encode_bytes": ".encoder",
+}
 
 __all__ = [
     "WIRES",
@@ -64,65 +66,14 @@ __all__ = [
     "encode_bytes",
 ]
 
-WIRES: Mapping[str, Wire] = MappingProxyType(
-    {
-        "anthropic": Wire(
-            name="anthropic",
-            encode=anthropic.encode,
-            body=anthropic.body,
-            mark_cache=anthropic_cache.mark_cache,
-            check=anthropic_check.check,
-            decode=anthropic_decode.decode,
-            prefix_blocks=anthropic_cache.prefix_blocks,
-            prefix_hash=anthropic_cache.prefix_hash,
-            stepwise=Stepwise(
-                part="messages",
-                encode_unit=anthropic.encode_unit,
-                opening=anthropic.opening,
-                merge=anthropic.merge,
-                rules=anthropic_check.AnthropicRules,
-                split=anthropic_cache.split,
-                reasoning=anthropic_cache.reasoning,
-            ),
-        ),
-        "openai_chat": Wire(
-            name="openai_chat",
-            encode=openai_chat.encode,
-            body=openai_chat.body,
-            mark_cache=openai_chat.mark_cache,
-            check=openai_chat_check.check,
-            decode=openai_chat_decode.decode,
-            prefix_blocks=openai_chat_prefix.prefix_blocks,
-            prefix_hash=openai_chat_prefix.prefix_hash,
-            stepwise=Stepwise(
-                part="messages",
-                encode_unit=openai_chat.encode_unit,
-                opening=openai_chat.opening,
-                merge=openai_chat.merge,
-                rules=openai_chat_check.ChatRules,
-                split=openai_chat_prefix.split,
-                reasoning=openai_chat_prefix.reasoning,
-            ),
-        ),
-        "openai_responses": Wire(
-            name="openai_responses",
-            encode=openai_responses.encode,
-            body=openai_responses.body,
-            mark_cache=openai_responses_prefix.mark_cache,
-            check=openai_responses_check.check,
-            decode=openai_responses_decode.decode,
-            prefix_blocks=openai_responses_prefix.prefix_blocks,
-            prefix_hash=openai_responses_prefix.prefix_hash,
-            stepwise=Stepwise(
-                part="input",
-                encode_unit=openai_responses.encode_unit,
-                opening=openai_responses.opening,
-                merge=None,
-                rules=openai_responses_check.ResponsesRules,
-                split=openai_responses_prefix.split,
-                reasoning=openai_responses_prefix.reasoning,
-                binding_rule="O3",
-            ),
-        ),
-    }
-)
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
