@@ -44,6 +44,11 @@ class Deciding:
     def size(self) -> int:
         return self.estimator.estimate(self.shown.count)
 
+    def _saved(self, whole: Count) -> int:
+        """What has gone since the request counted `whole`: both sizes without the anchor, which no longer holds."""
+        unanchored = self.estimator.moved()
+        return unanchored.estimate(whole) - unanchored.estimate(self.shown.count)
+
     def drop_images(self) -> None:
         """Over the limit of pictures the oldest go, down to half of it: the next one then does not force it again."""
         shown, most = self.shown, self.abilities.max_images
@@ -52,7 +57,7 @@ class Deciding:
             return
         surplus = total - most // 2
         changes: dict[int, Message] = {}
-        size = self.size()
+        whole = shown.count
         for place, count in shown.images:
             if surplus <= 0:
                 break
@@ -62,7 +67,7 @@ class Deciding:
             surplus -= gone
         self._edit(changes)
         why = f"a request takes at most {most}"
-        self.actions.append(Action("images", f"{total} pictures, the oldest left out", why, size - self.size()))
+        self.actions.append(Action("images", f"{total} pictures, the oldest left out", why, self._saved(whole)))
 
     def microcompact(self, cache: Moment | None) -> Economy | None:
         """Let stubs stand for old results, all at once, when that is free, pays, or must be."""
@@ -77,13 +82,13 @@ class Deciding:
         reason = forecast.reason if forecast is not None else "must" if size > self.budget.tokens else None
         if reason is None or (reason != "must" and self._bound_to_wait()):
             return economy
-        places = tuple(shown.ripe)
+        places, whole = tuple(shown.ripe), shown.count
         self.decisions.extend(Stub(place, handle_of(shown.result(place).content), reason) for place in places)
         self._edit({place: stub(shown.result(place)) for place in places})
         why = {"must": "the request was over budget", "cold": "the cache was cold", "pays": "it pays"}[reason]
         money = forecast.gain if forecast is not None and reason != "must" else None
         what = f"{len(places)} old results as a line"
-        self.actions.append(Action("microcompact", what, why, size - self.size(), money))
+        self.actions.append(Action("microcompact", what, why, self._saved(whole), money))
         return economy
 
     def _weigh(self, size: int, cache: Moment) -> EditForecast:
@@ -161,11 +166,11 @@ class Deciding:
                 quote = shown.quote if plan.size + asked <= marks.room else None
         resume = self._resume(cut.resume)
         self.decisions.append(Cut(start, resume, quote))
-        before = self.size()
+        whole = shown.count
         shown.cut(start, resume or 0, quote)
         self.estimator = self.estimator.moved()
         why = f"the request had {size:,} tokens, the budget is {self.budget.tokens:,}"
-        self.actions.append(Action("snip", "the oldest messages left out", why, before - self.size()))
+        self.actions.append(Action("snip", "the oldest messages left out", why, self._saved(whole)))
 
     def _resume(self, index: int | None) -> int | None:
         """The place of the first kept step: what an earlier cut left out of the turn stays out."""
@@ -180,10 +185,10 @@ class Deciding:
         shown = self.shown
         places = [place for index in indices if (place := shown.places[index]) is not None]
         self.decisions.extend(Stub(place, handle_of(shown.result(place).content)) for place in places)
-        size = self.size()
+        whole = shown.count
         self._edit({place: stub(shown.result(place)) for place in places})
         what = f"{len(places)} results of this turn as a line, the largest first"
-        self.actions.append(Action("shrink", what, "the turn alone was over budget", size - self.size()))
+        self.actions.append(Action("shrink", what, "the turn alone was over budget", self._saved(whole)))
 
     def _edit(self, changes: dict[int, Message]) -> None:
         self.shown.edit(changes)

@@ -98,10 +98,12 @@ class Governor:
             self.estimator = self.estimator if self._told else self.estimator.moved()
         self._told = False
         actions = _repair_actions(new, repaired.messages)
-        size = self.estimator.estimate(shown.count)
+        size, whole = self.estimator.estimate(shown.count), shown.count
         economy, after = cache.economy if cache is not None else None, size
         if cache is not None or size > self.budget.tokens or shown.pictures > self._abilities.max_images:
             economy, after = self._decide(cache, turn, boundaries, decisions, actions)
+            if shown.count != whole:  # what is compared must be measured alike: the anchor is gone
+                size = max(size, self.estimator.estimate(whole))
         self._unreported = []
         system, tools = self._fixed()
         report = Report(self.budget.tokens, system, tools, size, after, tuple(actions))

@@ -58,6 +58,7 @@ async def test_a_cold_cache_is_the_cheap_moment(tmp_path: Path) -> None:
         events = await it.say("I am back")
         (edited,) = of(HistoryEdited, events)
         assert len(edited.entries) == 4, "the newest ten stay whole"
+        assert edited.after < edited.before
         assert "cold" in edited.why
         assert {record.cause for record in it.records(EditRecord)} == {"microcompact: the cache was cold"}
         assert it.records(OutcomeRecord)[-1].cause == "edit"
