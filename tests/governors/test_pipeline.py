@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from adversarial import adversarial_histories, faults_of, patterns
 from builders import call, image, patch, reply, result, user
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from strategies import histories, tool_specs
 
@@ -94,6 +94,7 @@ def test_every_user_message_of_the_turn_is_kept(history: Messages, budget: Budge
     assert [message for message in kept if any(message is each for each in said)] == said
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(histories(max_size=8), st.integers(100, 3_000))
 def test_one_cut_is_enough_for_the_next_call(history: Messages, tokens: int) -> None:
     """After a cut to the watermark the history may grow by less than a fifth of the room without another."""
