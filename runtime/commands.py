@@ -104,18 +104,22 @@ def run(
 def replay(
     files: Annotated[list[Path], typer.Argument(help="Session files of coding agents (.jsonl, .jsonl.gz).")],
     policy: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
             "--policy",
             "-p",
-            help="append-only, every-call, cold-only, moonwake, pays-N ... (several with commas; default: all).",
+            help="append-only, every-call, cold-only, moonwake, pays-N ... (repeat it, or use commas; default: all). "
+            "Your own: module:function or ./file.py:function; it gets a View (tokens, seconds), returns a Choice or a "
+            "bool (edit?).",
         ),
-    ] = "",
+    ] = None,
     hindsight: Annotated[
         bool, typer.Option("--hindsight", help="Show the least that a policy could have cost, too.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the longest session into this SVG file.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Draw the longest session: .svg, or .png with matplotlib.")
+    ] = None,
     model: Annotated[
         str | None, typer.Option("--model", "-m", help="Whose prices (default: each session's own model).")
     ] = None,
@@ -127,7 +131,7 @@ def replay(
     from .replay.command import Wanted
     from .replay.command import replay as replay_files
 
-    policies = tuple(name.strip() for name in policy.split(",") if name.strip())
+    policies = tuple(name.strip() for given in policy or () for name in given.split(",") if name.strip())
     wanted = Wanted(tuple(files), policies, model=model, budget=budget, hindsight=hindsight)
     raise typer.Exit(replay_files(wanted, json=json, plot=plot))
 

@@ -12,7 +12,7 @@ from governors.tokens import TiktokenCounter, load_vocabulary
 from ..errors import MoonwakeError
 from .hindsight import hindsight
 from .legality import checker
-from .plot import panels, save
+from .plot import check_kind, panels, save
 from .policies import NAMES, policy_named
 from .pricing import pricing_named, pricing_recorded
 from .reading import read_traces
@@ -38,11 +38,13 @@ def replay(wanted: Wanted, *, json: bool = False, plot: Path | None = None) -> i
 
     With `plot` the longest session is drawn as well. Raises `MoonwakeError`.
     """
+    if plot is not None:
+        check_kind(plot)  # before the work, which takes a while
     report, longest = examine(wanted)
+    sys.stdout.write((as_json(report) if json else as_table(report)) + "\n")
     if plot is not None:
         name = next(iter(longest.values())).trace.name
         save(plot, panels(name, longest))
-    sys.stdout.write((as_json(report) if json else as_table(report)) + "\n")
     return int(any(line.violations for line in report.lines))
 
 

@@ -53,13 +53,26 @@ def svg(charts: Sequence[Panel]) -> str:
     )
 
 
-def save(path: Path, charts: Sequence[Panel]) -> None:
-    """Write the charts to a `.svg` or `.png` file. Raises `MoonwakeError`."""
+def check_kind(path: Path) -> None:
+    """Raises `MoonwakeError` for a file that cannot be drawn here: neither SVG nor PNG, or PNG without matplotlib."""
     kind = path.suffix.lower()
     if kind not in (".svg", ".png"):
         raise MoonwakeError(f"cannot draw {path}: name a file that ends in .svg (or in .png, with matplotlib)")
+    if kind == ".png":
+        try:
+            import matplotlib.figure  # type: ignore[import-not-found, unused-ignore] # noqa: F401  # optional
+        except ImportError:
+            svg_path = path.with_suffix(".svg")
+            raise MoonwakeError(
+                f"a PNG needs matplotlib, which is not installed. Write an SVG instead: --plot {svg_path}"
+            ) from None
+
+
+def save(path: Path, charts: Sequence[Panel]) -> None:
+    """Write the charts to a `.svg` or `.png` file. Raises `MoonwakeError`."""
+    check_kind(path)
     try:
-        if kind == ".svg":
+        if path.suffix.lower() == ".svg":
             path.write_text(svg(charts), encoding="utf-8")
         else:
             _save_png(path, charts)
@@ -68,12 +81,8 @@ def save(path: Path, charts: Sequence[Panel]) -> None:
 
 
 def _save_png(path: Path, charts: Sequence[Panel]) -> None:
-    try:
-        from matplotlib.figure import Figure  # type: ignore[import-not-found, unused-ignore]  # optional
-    except ImportError:
-        raise MoonwakeError(
-            f"a PNG needs matplotlib, which is not installed. Write an SVG instead: --plot {path.with_suffix('.svg')}"
-        ) from None
+    from matplotlib.figure import Figure  # type: ignore[import-not-found, unused-ignore]  # optional
+
     figure = Figure(figsize=(WIDTH / 96, HEIGHT * len(charts) / 96), layout="constrained")
     for axes, chart in zip(figure.subplots(len(charts), squeeze=False)[:, 0], charts, strict=True):
         for colour, (policy, line) in zip(_colours(chart), chart.lines.items(), strict=True):

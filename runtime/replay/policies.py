@@ -1,12 +1,12 @@
 """Who decides in a replay: `append-only`, `every-call`, `cold-only`, `pays-N`, `moonwake`, or a Python path.
 
 A policy is a function of the prices and the budget that gives a fresh `Player` for each trace. `moonwake` asks
-`governors.economy`, the same code that decides in a live session. The others are for comparison.
+`governors.economy`, the same code that decides in a live session. The others are for comparison. What a Python path
+names is a guest: each call of it is watched, so that its faults are told as its own (`docs/replay.md`).
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -14,6 +14,7 @@ from typing import Protocol, TypeAlias
 from governors.economy import UNTAUGHT, Cache, Economy, Experience, Prices, Proposal, low_watermark
 
 from ..errors import MoonwakeError
+from .loading import blaming, load
 
 #: Seconds: a warming that came at the very end of the lifetime would be too late by a rounding error.
 JUST_BEFORE = 1e-3
@@ -23,7 +24,8 @@ JUST_BEFORE = 1e-3
 class View:
     """What is known when a call is made, in tokens of the prompt: as it would be sent (`prompt`), after an edit of
     all that can be edited (`edited`), how much of the last request such an edit leaves alone (`stable`), and how much
-    the cache holds (`warm`, 0 when it has expired). `rested`: the turn had ended before this call."""
+    the cache holds (`warm`, 0 when it has expired). `now` is in seconds on the session's clock. `rested`: the turn had
+    ended before this call. `budget`: the most that a prompt may hold, None where there is no limit."""
 
     now: float
     prompt: int
@@ -35,6 +37,7 @@ class View:
 
     @property
     def saved(self) -> int:
+        """What an edit would take off this prompt, in tokens."""
         return self.prompt - self.edited
 
 
@@ -162,8 +165,9 @@ NAMES = ("append-only", "every-call", "cold-only", "moonwake")
 def policy_named(name: str) -> Policy:
     """The policy of that name. `pays-15` edits by that many expected calls, `pays-15-warm-4` warms as well.
 
-    `module:function` names a function of a `View` that gives a bool (whether to edit) or a `Choice`, or a policy
-    (a class or function of prices and budget that gives a `Player`). Raises `MoonwakeError`.
+    `module:function` or `./file.py:function` names a function of a `View` that gives a bool (whether to edit) or a
+    `Choice`, or a policy (a class of prices and budget that makes a `Player`, or a function that does, with
+    `is_policy = True`). Raises `MoonwakeError`; whatever such a policy raises at work becomes one as well.
     """
     if name in _NAMED:
         return _NAMED[name]
@@ -176,7 +180,8 @@ def policy_named(name: str) -> Policy:
         if len(words) == 4 and words[2] == "warm":
             return rule(pays(int(words[1])), most=int(words[3]))
     raise MoonwakeError(
-        f"there is no policy {name!r}. Known are {', '.join(_NAMED)}, pays-N, pays-N-warm-M, and module:function"
+        f"there is no policy {name!r}. Known are {', '.join(_NAMED)}, pays-N, pays-N-warm-M, "
+        "module:function and ./file.py:function"
     )
 
 
@@ -188,18 +193,50 @@ class _Function(Rule):
 
     def decide(self, view: View) -> Choice:
         choice = self.function(view)
-        return choice if isinstance(choice, Choice) else Choice(bool(choice))
+        return Choice(choice) if isinstance(choice, bool) else choice
+
+
+@dataclass(slots=True)
+class _Guest:
+    """A player of the user's own, at `path`: it is blamed for what it raises, and held to what a player returns."""
+
+    path: str
+    player: Player
+
+    def decide(self, view: View) -> Choice:
+        with blaming(self.path):
+            choice = self.player.decide(view)
+        if not isinstance(choice, Choice):
+            raise self._misfit("decide", choice, "True, False or a Choice")
+        return choice
+
+    def sent(self, now: float, prompt: int, written: int, waiting: int) -> int:
+        with blaming(self.path):
+            lifetime = self.player.sent(now, prompt, written, waiting)
+        if not isinstance(lifetime, int) or lifetime <= 0:
+            raise self._misfit("sent", lifetime, "a lifetime in whole seconds")
+        return lifetime
+
+    def warmings(self, cache: Cache, rested: bool, waiting: int) -> tuple[float, ...]:
+        with blaming(self.path):
+            return tuple(float(at) for at in self.player.warmings(cache, rested, waiting))
+
+    def warmed(self, at: float) -> None:
+        with blaming(self.path):
+            self.player.warmed(at)
+
+    def _misfit(self, method: str, given: object, wanted: str) -> MoonwakeError:
+        return MoonwakeError(f"the policy {self.path!r} failed: to `{method}` it answered {given!r}, not {wanted}")
 
 
 def _imported(path: str) -> Policy:
-    module, _, attribute = path.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise MoonwakeError(f"the policy {path!r} cannot be imported: {error}") from error
-    if not callable(found):
-        raise MoonwakeError(f"the policy {path!r} is not a function but {type(found).__name__}")
-    if isinstance(found, type) or getattr(found, "is_policy", False):
-        policy: Policy = found
-        return policy
-    return lambda prices, budget: _Function(_never, prices, prices.lifetimes[0], 0, found)
+    found = load(path)
+    makes_players = isinstance(found, type) or getattr(found, "is_policy", False)
+
+    def policy(prices: Prices, budget: int | None) -> Player:
+        if not makes_players:
+            return _Guest(path, _Function(_never, prices, prices.lifetimes[0], 0, found))
+        with blaming(path):
+            return _Guest(path, found(prices, budget))
+
+    return policy
