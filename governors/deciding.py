@@ -16,7 +16,7 @@ from .errors import ContextOverflow
 from .estimate import Estimator
 from .estimate_count import Count
 from .fitting import Marks, Plan, least_size, plan_fit
-from .messages import Message, ToolResult
+from .messages import Message, ToolResult, UserMessage
 from .microcompact import handle_of, stub, without_images
 from .policy import Moment
 from .report import Action
@@ -165,7 +165,9 @@ class Deciding:
                 asked = shown.count_of(shown.inserted(shown.quote)).scaled(density)
                 quote = shown.quote if plan.size + asked <= marks.room else None
         resume = self._resume(cut.resume)
-        self.decisions.append(Cut(start, resume, quote))
+        first = shown.kept[start]
+        handle = handle_of(first.content) if isinstance(first, UserMessage) else ""
+        self.decisions.append(Cut(start, resume, quote, handle))
         whole = shown.count
         shown.cut(start, resume or 0, quote)
         self.estimator = self.estimator.moved()
@@ -210,8 +212,13 @@ def follow(shown: Shown, decisions: Sequence[Decision]) -> list[Decision]:
                 changes[place] = stub(kept)
             case DropImages(count=count):
                 changes[place] = without_images(message, count)
-            case Cut(resume=resume, quote=quote):
+            case Cut(resume=resume, quote=quote, handle=handle) if _fits(kept, handle):
                 shown.cut(place, resume or 0, quote)
     if changes:
         shown.edit(changes)
     return left
+
+
+def _fits(message: Message, handle: str) -> bool:
+    """Whether a cut was made at this very message."""
+    return not handle or (isinstance(message, UserMessage) and handle_of(message.content) == handle)

@@ -8,7 +8,7 @@ is passed over.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 Why = Literal["must", "cold", "pays"]
@@ -34,11 +34,13 @@ class DropImages:
 @dataclass(frozen=True, slots=True)
 class Cut:
     """The context begins at the user message at `start`; mid-turn its first kept step is the reply at `resume` (the
-    number of messages at that time: none was kept). `quote` is the question that the first kept message answers."""
+    number of messages at that time: none was kept). `quote` is the question that the first kept message answers,
+    `handle` that of the message at `start` (empty: whatever stands there)."""
 
     start: int
     resume: int | None = None
     quote: str | None = None
+    handle: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

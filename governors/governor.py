@@ -20,7 +20,7 @@ from .economy import Economy
 from .estimate import Estimator
 from .estimate_count import Count, count_key, fixed_count, message_count
 from .messages import AssistantMessage, Message, ToolResult, ToolSpec, UserMessage
-from .microcompact import is_bulky
+from .microcompact import handle_of, is_bulky
 from .policy import Moment, Policy
 from .report import Action, Governed, Report
 from .running import RunningRepair
@@ -179,6 +179,8 @@ class Governor:
         if not self.policy.microcompact or not is_bulky(message, self._bulky):
             return 0
         assert isinstance(message, ToolResult)
+        if self.policy.spared and handle_of(message.content) in self.policy.spared:
+            return 0
         return self._count_of(message).scaled(1.0) - self._count_of(self._shown.stub_of(message)).scaled(1.0)
 
 

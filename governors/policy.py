@@ -11,11 +11,13 @@ from .economy import Economy
 class Policy:
     """`keep_results`: the newest results stay whole unless nothing else helps. `bulky`: names of tools whose old output
     may become one line; None takes them from the tools' own `ToolSpec`s, or a usual list where there are none.
-    `microcompact` off leaves results alone unless the request cannot fit otherwise."""
+    `microcompact` off leaves results alone unless the request cannot fit otherwise; `spared` are
+    the handles of results that somebody wants to see whole: they, too, become a line only when nothing else helps."""
 
     keep_results: int = 10
     bulky: frozenset[str] | None = None
     microcompact: bool = True
+    spared: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,9 +78,10 @@ def encode(
         encoded += encode_unit(item, abilities, model)
     if encoded and encoded[0]["role"] != "user":
         encoded.insert(0, opening(abilities))
+    offered = {"tools": [_encode_tool(tool, abilities) for tool in tools]} if tools else {}
     return {
-        "system": [] if is_blank(system) else [_text(scrub(system))],
-        "tools": [_encode_tool(tool, abilities) for tool in tools],
+        **({} if is_blank(system) else {"system": [_text(scrub(system))]}),
+        **offered,
         "messages": _merge_neighbours(encoded) if abilities.strict_alternation else encoded,
     }
 

@@ -81,7 +81,8 @@ def encode(
         encoded = _alternate(encoded)
     if not is_blank(system):
         encoded.insert(0, Encoded({"role": _system_role(abilities), "content": scrub(system)}))
-    return {"tools": [_encode_tool(tool, abilities) for tool in tools], "messages": encoded}
+    offered = {"tools": [_encode_tool(tool, abilities) for tool in tools]} if tools else {}  # an empty list is refused
+    return {**offered, "messages": encoded}
 
 
 def body(

@@ -75,11 +75,8 @@ def encode(
     encoded: list[Encoded] = []
     for item in steps(messages):
         encoded += encode_unit(item, abilities, model)
-    return {
-        "instructions": "" if is_blank(system) else scrub(system),
-        "tools": [_encode_tool(tool, abilities) for tool in tools],
-        "input": encoded,
-    }
+    offered = {"tools": [_encode_tool(tool, abilities) for tool in tools]} if tools else {}
+    return {**({} if is_blank(system) else {"instructions": scrub(system)}), **offered, "input": encoded}
 
 
 def body(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from governors.decisions import Cut, DropImages, Stub
 from governors.messages import Image, Message, Messages, Text, ToolResult
 from governors.microcompact import image_stub, stub
-from governors.report import Governed
+from governors.report import Action, Governed
 
 from ..session.entries import EditRecord, Entry, HeadRecord, MessageRecord, ResultRecord
 from ..session.projection import Projection
@@ -24,12 +24,13 @@ def records_of(
 ) -> tuple[EditRecord | HeadRecord, ...]:
     """The records that make `governed.decisions` durable; none when nothing has changed."""
     messages = projection.messages
-    whys = {action.governor: action.why for action in governed.report.actions}
+    actions = {action.governor: action for action in governed.report.actions}
     records: list[EditRecord | HeadRecord] = []
     for decision in governed.decisions:
         match decision:
             case Stub(place=place, why=why):
-                records.append(_stub(messages[place], f"microcompact: {whys.get('microcompact', why)}"))
+                by = actions.get("shrink" if why == "must" and "microcompact" not in actions else "microcompact")
+                records.append(_stub(messages[place], branch, by))
             case DropImages(place=place, count=count):
                 records.extend(_without_images(messages[place], count, branch))
             case Cut():
@@ -39,17 +40,32 @@ def records_of(
     return tuple(records)
 
 
-def _stub(message: Message, cause: str) -> EditRecord:
-    assert isinstance(message, ToolResult) and isinstance(message.origin, int)
-    line = stub(message).content[0]
+def _stub(message: Message, branch: Sequence[Entry], by: Action | None) -> EditRecord:
+    """The line that stands for a result, made of the result as it was recorded, so that its handle finds it."""
+    entry = _entry(message, branch)
+    record = entry.record
+    assert isinstance(record, ResultRecord)
+    line = stub(ToolResult("", record.tool, record.content, record.is_error)).content[0]
     assert isinstance(line, Text)
-    return EditRecord(action="replace", target=message.origin, cause=cause, content=(line,))
+    cause = "microcompact" if by is None else f"{by.governor}: {by.why}"
+    return EditRecord(action="replace", target=entry.id, cause=cause, content=(line,), forecast=_forecast(by))
+
+
+def _forecast(by: Action | None) -> dict[str, float] | None:
+    """What all edits of a decision together were expected to bring: tokens of this request, and money over the
+    session where that was weighed."""
+    if by is None:
+        return None
+    return {"tokens": by.tokens, **({} if by.money is None else {"money": round(by.money, 6)})}
+
+
+def _entry(message: Message, branch: Sequence[Entry]) -> Entry:
+    return next(entry for entry in reversed(branch) if entry.id == message.origin)
 
 
 def _without_images(message: Message, count: int, branch: Sequence[Entry]) -> list[EditRecord]:
     """An edit for each of the first `count` pictures that the message still shows."""
-    assert isinstance(message.origin, int)
-    entry = next(entry for entry in reversed(branch) if entry.id == message.origin)
+    entry = _entry(message, branch)
     assert isinstance(entry.record, (MessageRecord, ResultRecord))
     shown = {id(part) for part in getattr(message, "content", ()) if isinstance(part, Image)}
     pictures = [

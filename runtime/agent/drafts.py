@@ -10,11 +10,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from governors.budget import Budget
+from governors.decisions import Missed
 from governors.estimate_count import fixed_count
 from governors.estimate_list import estimator_of
 from governors.governor import Governor
 from governors.messages import Message, ToolSpec
-from governors.policy import Moment
+from governors.policy import Moment, Policy
 from governors.report import Governed
 from governors.tokens import Counter
 from governors.wire import WIRES
@@ -34,6 +35,7 @@ class Frame:
     tools: tuple[ToolSpec, ...]
     head: int | None
     thinking: str | None
+    spared: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class Drafts:
         self._seen.extend(new)
         self._governor = None  # until this has gone well
         governed = governor.step(new, cache, turn=place.turn, boundaries=place.boundaries)
-        if not governed.decisions:
+        if all(isinstance(decision, Missed) for decision in governed.decisions):  # the log knows of those by itself
             self._governor = governor
         return governed
 
@@ -111,6 +113,7 @@ class Drafts:
         self._frame, self._seen, self._encoder = frame, [], None
         return Governor(
             frame.budget,
+            Policy(spared=frame.spared),
             counter=self._counter,
             abilities=info.abilities,
             system=frame.system,

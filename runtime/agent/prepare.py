@@ -15,6 +15,7 @@ from governors.budget import Budget
 from governors.economy import Economy
 from governors.errors import IllegalPayload
 from governors.messages import AssistantMessage, Messages, ToolResult, UserMessage
+from governors.microcompact import handle_of
 from governors.policy import Moment
 from governors.report import Governed
 from governors.wire.encoder import Encoder
@@ -29,6 +30,7 @@ from ..session.entries import (
     OutcomeRecord,
     Record,
     RequestRecord,
+    ResultRecord,
 )
 from ..session.projection import Projection, project
 from .decided import records_of
@@ -124,6 +126,7 @@ def _frame(situation: Situation, projection: Projection) -> Frame:
         tools=projection.tools if info.abilities.tools else (),
         head=projection.head,
         thinking=projection.settings.get("thinking", situation.thinking),
+        spared=_spared(situation.branch),
     )
 
 
@@ -135,6 +138,19 @@ def _place(situation: Situation, projection: Projection) -> Place:
         boundaries=_boundaries(messages, situation.branch),
         measured_since=_measured_since(messages, situation.branch),
     )
+
+
+def _spared(branch: Sequence[Entry]) -> frozenset[str]:
+    """The results that a person wanted to see whole again: the governors leave them so as long as they can."""
+    wanted = {
+        entry.record.target
+        for entry in branch
+        if isinstance(entry.record, EditRecord) and entry.record.action == "restore" and entry.record.cause == "user"
+    }
+    if not wanted:
+        return frozenset()
+    found = (entry.record for entry in branch if entry.id in wanted)
+    return frozenset(handle_of(record.content) for record in found if isinstance(record, ResultRecord))
 
 
 def _index_of(messages: Messages, entry: int) -> int:

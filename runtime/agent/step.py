@@ -15,7 +15,6 @@ import anyio.to_thread
 
 from governors.economy import SHORT
 from governors.messages import AssistantMessage, Text, Thinking, ToolCall
-from governors.policy import Moment
 from governors.scrub import scrub
 from governors.tokens import load_vocabulary, vocabulary_loaded
 from governors.wire.base import Payload
@@ -95,7 +94,7 @@ async def run_model_call(desk: Desk, turn: int) -> StepResult:
     for attempt in range(_MOST_REFITS + 1):
         model = desk.model()
         fit = known_fit(model, _settings(desk.session))
-        prepared = await _prepare(desk, model, fit, turn)
+        prepared = await _prepare(desk, model, fit, turn, weigh=attempt == 0)
         result = await _call(desk, model, prepared)
         problem = result.problem
         if problem is None or problem.kind != "overflow" or attempt == _MOST_REFITS:
@@ -115,11 +114,11 @@ def _settings(session: Session) -> dict[str, object]:
     return found
 
 
-async def _prepare(desk: Desk, model: ChosenModel, fit: Fit, turn: int) -> Prepared:
+async def _prepare(desk: Desk, model: ChosenModel, fit: Fit, turn: int, *, weigh: bool) -> Prepared:
     if not vocabulary_loaded():
         await anyio.to_thread.run_sync(load_vocabulary)
     session, thrift = desk.session, desk.thrift(model)
-    cache: Moment | None = thrift.wanted(desk.now())
+    cache = thrift.wanted(desk.now()) if weigh else None
     for _ in range(_MOST_DECISIONS):
         situation = Situation(
             session.tree.entries, session.branch(), turn, model, fit, desk.drafts, desk.margin, desk.thinking, cache
@@ -148,7 +147,8 @@ async def _record_decisions(desk: Desk, decided: Decided) -> None:
 
 async def _call(desk: Desk, model: ChosenModel, prepared: Prepared) -> StepResult:
     thrift = desk.thrift(model)
-    lifetime = thrift.lifetime(desk.now(), prepared.record.forecast)
+    sent_at = desk.now()
+    lifetime = thrift.lifetime(sent_at, prepared.record.forecast)
     record = replace(prepared.record, lifetime=lifetime)
     body = prepared.draft.body("1h" if lifetime > SHORT else None)
     (request,) = await desk.session.append(record)
@@ -168,10 +168,10 @@ async def _call(desk: Desk, model: ChosenModel, prepared: Prepared) -> StepResul
     except anyio.get_cancelled_exc_class():
         with anyio.CancelScope(shield=True):
             reply = replace(_partial(shown), model=model.info.id, wire=model.info.wire)
-            await _record(desk, model, prepared, request, Finished(reply), anyio.current_time() - began)
+            await _record(desk, model, prepared, request, Finished(reply), anyio.current_time() - began, sent_at)
         raise
     with anyio.CancelScope(shield=True):  # the answer is here and may have been paid for
-        result = await _record(desk, model, prepared, request, finished, anyio.current_time() - began)
+        result = await _record(desk, model, prepared, request, finished, anyio.current_time() - began, sent_at)
     return result
 
 
@@ -208,12 +208,18 @@ def _partial(shown: list[StreamEvent]) -> AssistantMessage:
 
 
 async def _record(
-    desk: Desk, model: ChosenModel, prepared: Prepared, request: Entry, finished: Finished, seconds: float
+    desk: Desk,
+    model: ChosenModel,
+    prepared: Prepared,
+    request: Entry,
+    finished: Finished,
+    seconds: float,
+    sent_at: float,
 ) -> StepResult:
     reply, problem = finished.message, finished.problem
-    prompt = reply.usage.prompt if reply.usage is not None else 0
-    assert isinstance(request.record, RequestRecord)
-    desk.thrift(model).sent(desk.now(), prompt or prepared.record.forecast, request.record.lifetime)
+    if reply.usage is not None:  # it was read, so it is in the cache
+        assert isinstance(request.record, RequestRecord)
+        desk.thrift(model).sent(sent_at, reply.usage.prompt, request.record.lifetime)
     price = model.info.price
     cost = price.cost(reply.usage) if price is not None and reply.usage is not None else None
     outcome = OutcomeRecord(

@@ -40,7 +40,9 @@ def _by_handle(entry: Entry, handle: str) -> str | None:
         return None
     if record.whole is not None and text_handle(record.whole) == handle:
         return record.whole
-    return _text(entry) if handle_of(record.content) == handle else None
+    if handle_of(record.content) != handle:
+        return None
+    return _text(entry) or f"(entry #{entry.id} holds {len(record.content)} pictures and no text)"
 
 
 def _text(entry: Entry) -> str:

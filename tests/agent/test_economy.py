@@ -6,8 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from governors.decisions import Stub
 from governors.messages import Image, Text, Usage
 from governors.microcompact import BULKY_TOOLS
+from governors.report import Governed, Report
 from governors.wire.base import Abilities
 from runtime import Call, Reply, tool
 from runtime.agent.thrift import thrift_of
@@ -184,3 +186,49 @@ def test_the_shipped_bulky_tools_are_those_that_say_so() -> None:
 
     bulky = {each.spec.name for each in standard_tools("unconfined") if each.spec.bulky}
     assert bulky <= BULKY_TOOLS
+
+
+async def test_what_a_person_wants_to_see_whole_stays_whole(tmp_path: Path) -> None:
+    """A restore by the user holds against edits that are only cheap."""
+    async with talk(tmp_path, [*calls(14), "done"], tools=[listing], otherwise="yes") as it:
+        clock = with_clock(it)
+        await it.say("look at all of them")
+        clock.now += 3_600
+        await it.say("I am back")
+        target = it.records(EditRecord)[0].target
+        await it.agent.session.append(EditRecord(action="restore", target=target, cause="user"))
+        clock.now += 3_600
+        await it.say("and again")
+        assert [record.action for record in it.records(EditRecord) if record.target == target] == ["replace", "restore"]
+        assert "entry 0-39" in str(it.bodies[-1]["messages"])
+        assert_prefix_law(it)
+
+
+async def test_an_edit_tells_what_it_was_expected_to_bring(tmp_path: Path) -> None:
+    async with talk(tmp_path, [*calls(14), "done", "yes"], tools=[listing]) as it:
+        clock = with_clock(it)
+        await it.say("look")
+        clock.now += 3_600
+        await it.say("back")
+        forecast = it.records(EditRecord)[0].forecast
+        assert forecast is not None and forecast["tokens"] > 0 and forecast["money"] > 0
+
+
+def test_a_stub_is_found_by_its_handle_whatever_the_result_held() -> None:
+    from governors.messages import ToolResult, UserMessage
+    from runtime.agent.decided import records_of
+    from tests.session.logs import Log
+
+    picture = Image("image/png", "aGVsbG8=")
+    for content in ((Text(""), Text("x" * 900)), (picture, picture), (Text("y" * 900), picture)):
+        log = Log()
+        log.user("go")
+        reply = log.calls("read_file")
+        log.add(ResultRecord(call=(reply, 0), tool="read_file", content=content))
+        projection = log.projection
+        governed = Governed(projection.messages, (Stub(2, ""),), Report(0, 0, 0, 0, 0))
+        (edit,) = records_of(governed, projection, log.branch, log.tree.entries)
+        assert isinstance(edit, EditRecord) and isinstance(projection.messages[0], UserMessage)
+        assert isinstance(projection.messages[2], ToolResult)
+        handle = edit.content[0].text.split("recall ")[1].split(":")[0].rstrip("]")  # type: ignore[union-attr] # a text
+        assert recall(log.branch, handle)
