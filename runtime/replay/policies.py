@@ -205,14 +205,14 @@ class _Guest:
 
     def decide(self, view: View) -> Choice:
         with blaming(self.path):
-            choice = self.player.decide(view)
+            choice: object = self.player.decide(view)
         if not isinstance(choice, Choice):
             raise self._misfit("decide", choice, "True, False or a Choice")
         return choice
 
     def sent(self, now: float, prompt: int, written: int, waiting: int) -> int:
         with blaming(self.path):
-            lifetime = self.player.sent(now, prompt, written, waiting)
+            lifetime: object = self.player.sent(now, prompt, written, waiting)  # whatever it is
         if not isinstance(lifetime, int) or lifetime <= 0:
             raise self._misfit("sent", lifetime, "a lifetime in whole seconds")
         return lifetime
