@@ -15,6 +15,7 @@ SAYS = {
     "own_tool.py": ["-> moon_phase", "<- on 2026-12-24 the moon is about", "done"],
     "govern_a_list.py": ["violations: ()", "outcome is unknown"],
     "plain_openai.py": ["snip: the oldest messages left out, because the request had"],
+    "growing_conversation.py": ["because the cache was cold", "because it pays", "messages again"],
 }
 
 
