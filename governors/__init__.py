@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .budget import Budget
-    from .decisions import Cut, Decision, DropImages, Missed, Stub
+    from .decisions import Cut, Decision, DropImages, DropThinking, Missed, Stub
     from .economy import Economy, Prices
     from .errors import ContextOverflow, GovernorError, IllegalPayload, ImpossibleBudget
     from .governor import Governor
@@ -42,6 +42,7 @@ _HOMES = {
     "Cut": ".decisions",
     "Decision": ".decisions",
     "DropImages": ".decisions",
+    "DropThinking": ".decisions",
     "Economy": ".economy",
     "Encoder": ".wire.encoder",
     "Governed": ".report",
@@ -81,6 +82,7 @@ __all__ = [
     "Cut",
     "Decision",
     "DropImages",
+    "DropThinking",
     "Economy",
     "Encoder",
     "Governed",

@@ -14,6 +14,7 @@ from .arguments import legal_arguments
 from .messages import (
     AssistantMessage,
     Image,
+    Message,
     SystemPatch,
     Text,
     Thinking,
@@ -48,6 +49,18 @@ def legal_result(message: ToolResult) -> ToolResult:
 def legal_patch(message: SystemPatch) -> SystemPatch:
     text = scrub(message.text) if message.text.strip() else EMPTY_MESSAGE
     return message if text == message.text else remember(message, "legal", lambda: replace(message, text=text))
+
+
+def has_thinking(message: Message) -> bool:
+    return isinstance(message, AssistantMessage) and any(isinstance(part, Thinking) for part in message.content)
+
+
+def without_thinking(message: Message) -> Message:
+    """A reply without its reasoning, made once; any other message as it is."""
+    if not isinstance(message, AssistantMessage) or not has_thinking(message):
+        return message
+    kept = tuple(part for part in message.content if not isinstance(part, Thinking))
+    return remember(message, "without_thinking", lambda: replace(message, content=kept or (Text(NO_TEXT),)))
 
 
 def _with_content(message: _Carrier, content: tuple[Any, ...], placeholder: str) -> _Carrier | None:

@@ -10,7 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from .budget import Budget
-from .decisions import Cut, Decision, DropImages, Stub
+from .content import has_thinking, without_thinking
+from .decisions import Cut, Decision, DropImages, DropThinking, Stub
 from .economy import Economy, EditForecast, Proposal, low_watermark
 from .errors import ContextOverflow
 from .estimate import Estimator
@@ -95,7 +96,7 @@ class Deciding:
         shown, bound = self.shown, self.estimator.bound
         first = shown.index_of(shown.ripe[0])
         saved = int(shown.ripe_saving * bound)
-        proposal = Proposal(size, max(0, size - saved), shown.sums[first or 0].scaled(bound))
+        proposal = Proposal(size, max(0, size - saved), shown.sums[first or 0].scaled(bound), self._loss(cache))
         return cache.economy.weigh(proposal, cache.now, budget=self.budget.tokens)
 
     def _bound_to_wait(self) -> bool:
@@ -171,6 +172,7 @@ class Deciding:
         whole = shown.count
         shown.cut(start, resume or 0, quote)
         self.estimator = self.estimator.moved()
+        self._unbind(start)
         why = f"the request had {size:,} tokens, the budget is {self.budget.tokens:,}"
         self.actions.append(Action("snip", "the oldest messages left out", why, self._saved(whole)))
 
@@ -195,6 +197,33 @@ class Deciding:
     def _edit(self, changes: dict[int, Message]) -> None:
         self.shown.edit(changes)
         self.estimator = self.estimator.moved()
+        self._unbind(min(changes))
+
+    def _unbind(self, place: int) -> None:
+        """Where reasoning is bound to the prefix it was produced under, what stands after a change goes with it."""
+        shown = self.shown
+        if not self.abilities.binds_prefix or self.abilities.drop_block:
+            return
+        until = len(shown.kept)
+        bound = [other for other in range(place, until) if has_thinking(shown.at(other))]
+        if bound:
+            self.decisions.append(DropThinking(bound[0], until))
+            what, why = f"the reasoning of {len(bound)} replies left out", "it was bound to what has changed"
+            self.actions.append(Action("unbind", what, why))
+            shown.edit({other: without_thinking(shown.at(other)) for other in bound})
+
+    def _loss(self, cache: Moment) -> float:
+        """What the reasoning cost that an edit now would take with it, in the unit of the prices."""
+        shown = self.shown
+        if not self.abilities.binds_prefix or self.abilities.drop_block:
+            return 0.0
+        bound = (other for other in range(shown.ripe[0], len(shown.kept)) if has_thinking(shown.at(other)))
+        lost = Count()
+        for other in bound:
+            message = shown.at(other)
+            lost += shown.count_of(message) - shown.count_of(without_thinking(message))
+        tokens = max(0, lost.counted + lost.known)
+        return tokens * cache.economy.prices.at(self.size()).output
 
 
 def follow(shown: Shown, decisions: Sequence[Decision]) -> list[Decision]:
@@ -212,6 +241,9 @@ def follow(shown: Shown, decisions: Sequence[Decision]) -> list[Decision]:
                 changes[place] = stub(kept)
             case DropImages(count=count):
                 changes[place] = without_images(message, count)
+            case DropThinking(until=until):
+                for other in range(place, min(until, len(shown.kept))):
+                    changes[other] = without_thinking(changes.get(other, shown.at(other)))
             case Cut(resume=resume, quote=quote, handle=handle) if _fits(kept, handle):
                 shown.cut(place, resume or 0, quote)
     if changes:

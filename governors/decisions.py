@@ -32,6 +32,15 @@ class DropImages:
 
 
 @dataclass(frozen=True, slots=True)
+class DropThinking:
+    """The replies from `place` to before `until` are shown without their reasoning: what it was bound to has changed,
+    and this model refuses, or loses, reasoning that stands under another prefix."""
+
+    place: int
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
 class Cut:
     """The context begins at the user message at `start`; mid-turn its first kept step is the reply at `resume` (the
     number of messages at that time: none was kept). `quote` is the question that the first kept message answers,
@@ -53,4 +62,4 @@ class Missed:
     taken: int = 0
 
 
-Decision: TypeAlias = Stub | DropImages | Cut | Missed
+Decision: TypeAlias = Stub | DropImages | DropThinking | Cut | Missed

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from governors.decisions import Cut, DropImages, Stub
-from governors.messages import Image, Message, Messages, Text, ToolResult
+from governors.decisions import Cut, DropImages, DropThinking, Stub
+from governors.messages import AssistantMessage, Image, Message, Messages, Text, Thinking, ToolResult
 from governors.microcompact import image_stub, stub
 from governors.report import Action, Governed
 
@@ -33,6 +33,8 @@ def records_of(
                 records.append(_stub(messages[place], branch, by))
             case DropImages(place=place, count=count):
                 records.extend(_without_images(messages[place], count, branch))
+            case DropThinking(place=place, until=until):
+                records.extend(edit for message in messages[place:until] for edit in _without_thinking(message, branch))
             case Cut():
                 records.append(_head(decision, governed, projection, branch, entries))
             case _:
@@ -57,6 +59,20 @@ def _forecast(by: Action | None) -> dict[str, float] | None:
     if by is None:
         return None
     return {"tokens": by.tokens, **({} if by.money is None else {"money": round(by.money, 6)})}
+
+
+def _without_thinking(message: Message, branch: Sequence[Entry]) -> list[EditRecord]:
+    """An edit for each block of reasoning that the reply still shows."""
+    if not isinstance(message, AssistantMessage):
+        return []
+    entry = _entry(message, branch)
+    assert isinstance(entry.record, MessageRecord)
+    shown = {part for part in message.content if isinstance(part, Thinking)}
+    return [
+        EditRecord(action="omit", target=entry.id, block=block, cause="reasoning that was bound to what has changed")
+        for block, part in enumerate(entry.record.content)
+        if part in shown
+    ]
 
 
 def _entry(message: Message, branch: Sequence[Entry]) -> Entry:

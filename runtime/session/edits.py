@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from governors.messages import Text
+from governors.messages import Text, Thinking
 
 from .entries import EditRecord, Entry, Part
 
@@ -58,6 +58,8 @@ class Edits:
             found = self._newest.get((identity, block))
             if found is None:
                 shown.append(part)
-            else:
-                shown.extend([Text(LEFT_OUT)] if found[1].action == "omit" else found[1].content)
+            elif found[1].action == "replace":
+                shown.extend(found[1].content)
+            elif not isinstance(part, Thinking):  # reasoning leaves nothing behind
+                shown.append(Text(LEFT_OUT))
         return shown

@@ -232,3 +232,18 @@ def test_a_stub_is_found_by_its_handle_whatever_the_result_held() -> None:
         assert isinstance(projection.messages[2], ToolResult)
         handle = edit.content[0].text.split("recall ")[1].split(":")[0].rstrip("]")  # type: ignore[union-attr] # a text
         assert recall(log.branch, handle)
+
+
+async def test_reasoning_that_was_bound_to_what_changed_goes_with_it(tmp_path: Path) -> None:
+    """On a model that binds reasoning to its prefix and drops none by itself."""
+    abilities = Abilities(binds_prefix=True)
+    script = [Reply(calls=[Call("listing", {"number": number})], thinking=f"thought {number}") for number in range(14)]
+    async with talk(tmp_path, [*script, "done"], tools=[listing], otherwise="yes", abilities=abilities) as it:
+        clock = with_clock(it)
+        await it.say("look at all of them")
+        assert "thought 13" in str(it.bodies[-1]["messages"])
+        clock.now += 3_600
+        await it.say("I am back")
+        assert "thought 13" not in str(it.bodies[-1]["messages"])
+        assert any(record.cause.startswith("reasoning") for record in it.records(EditRecord))
+        assert_prefix_law(it)
