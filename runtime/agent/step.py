@@ -59,6 +59,7 @@ from .thrift import Thrift
 
 _MOST_DECISIONS = 4  # each must bring the request down; more would mean that they do not
 _MOST_REFITS = 3
+_VOCABULARY_WAIT = 10.0  # seconds; it takes 0.5 to 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,8 @@ def _settings(session: Session) -> dict[str, object]:
 
 async def _prepare(desk: Desk, model: ChosenModel, fit: Fit, turn: int, *, weigh: bool) -> Prepared:
     if not vocabulary_loaded():
-        await anyio.to_thread.run_sync(load_vocabulary)
+        with anyio.move_on_after(_VOCABULARY_WAIT):  # until it is there, counting is by bytes, an upper bound
+            await anyio.to_thread.run_sync(load_vocabulary, abandon_on_cancel=True)
     session, thrift = desk.session, desk.thrift(model)
     cache = thrift.wanted(desk.now()) if weigh else None
     for _ in range(_MOST_DECISIONS):
