@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from governors.budget import Budget
+from governors.content import without_thinking
 from governors.decisions import Cut, DropThinking, Stub
 from governors.economy import Economy
 from governors.governor import Governor
 from governors.messages import AssistantMessage, Message, Text, Thinking, ToolCall, ToolResult
-from governors.policy import Moment
+from governors.microcompact import handle_of
+from governors.policy import Moment, Policy
 from governors.tokens import ByteCounter
 from governors.wire.base import Abilities
 from tests.builders import user
@@ -23,7 +25,12 @@ def step(number: int, length: int = 0) -> list[Message]:
 
 def conversation(count: int, length: int = 0) -> list[Message]:
     rest = AssistantMessage((Text("done"),), "stop", "m", "anthropic")
-    return [user("go"), *(message for number in range(count) for message in step(number, length)), rest, user("and now?")]
+    return [
+        user("go"),
+        *(message for number in range(count) for message in step(number, length)),
+        rest,
+        user("and now?"),
+    ]
 
 
 def thoughts(messages: object) -> list[str]:
@@ -89,3 +96,22 @@ def test_where_the_provider_drops_blocks_itself_they_are_left_to_it() -> None:
     assert any(isinstance(decision, Stub) for decision in governed.decisions)
     assert not any(isinstance(decision, DropThinking) for decision in governed.decisions)
     assert "thought 13" in thoughts(governed.messages)
+
+
+def test_a_spared_result_stays_whole_while_there_is_room() -> None:
+    """Somebody wants to see it: only a request that cannot fit otherwise makes a line of it."""
+    messages = conversation(14)
+    first = messages[2]
+    assert isinstance(first, ToolResult)
+    policy = Policy(spared=frozenset({handle_of(first.content)}))
+    governor = Governor(Budget(10**6, 100), policy, counter=ByteCounter(), model="m")
+    places = [each.place for each in governor.step(messages, cold()).decisions if isinstance(each, Stub)]
+    assert places == [4, 6, 8]
+
+
+def test_what_is_no_reply_has_no_reasoning_to_lose() -> None:
+    """The same object comes back."""
+    said = user("hello")
+    assert without_thinking(said) is said
+    only = AssistantMessage((Thinking("deep", "s"),), "stop", "m", "anthropic")
+    assert without_thinking(only).content == (Text("(no text)"),)  # type: ignore[union-attr] # a reply
