@@ -86,7 +86,7 @@ def _legal_part(part: _Part) -> _Part:
             return _legal_thinking(part)
         case ToolCall():
             return _legal_call(part)
-        case Image():
+        case _:
             return part
 
 

@@ -23,7 +23,6 @@ from .messages import (
     AssistantMessage,
     Image,
     Message,
-    SystemPatch,
     Text,
     Thinking,
     ToolCall,
@@ -181,7 +180,7 @@ def _message_tokens(message: Message, counter: Counter) -> int:
             return MESSAGE_FRAME + _parts(message.content, counter)
         case ToolResult():
             return MESSAGE_FRAME + CALL_FRAME + counter.count(message.tool) + _parts(message.content, counter)
-        case SystemPatch():
+        case _:
             return MESSAGE_FRAME + SYSTEM_FRAME + counter.count(message.text)
 
 
@@ -197,7 +196,7 @@ def _part(part: Text | Image | Thinking | ToolCall, counter: Counter) -> int:
             return image_tokens(part)
         case Thinking():
             return counter.count(part.text) + _signature_tokens(part.signature) + 4
-        case ToolCall():
+        case _:
             own = counter.count(part.name) + counter.count(part.arguments)
             return CALL_FRAME + own + _signature_tokens(part.signature)
 
