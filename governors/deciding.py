@@ -174,6 +174,8 @@ class Deciding:
         self.estimator = self.estimator.moved()
         self._unbind(start)
         why = f"the request had {size:,} tokens, the budget is {self.budget.tokens:,}"
+        if size <= self.budget.tokens:
+            why = f"{size:,} of {self.budget.tokens:,} tokens would soon have been too many again"
         self.actions.append(Action("snip", "the oldest messages left out", why, self._saved(whole)))
 
     def _resume(self, index: int | None) -> int | None:
