@@ -85,7 +85,9 @@ async def test_fault_155_grandchild_in_the_group_is_ended(tmp_path: Path) -> Non
     fifo = tmp_path / "alive"
     os.mkfifo(fifo)
     watch = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    finished = await run(f"(exec 3>{fifo}; echo up >&3; exec sleep 1000) & head -c 0 /dev/null; echo done")
+    ready = tmp_path / "ready"  # the command must not end, and take its group along, before the pipe is held
+    holder = f"(exec 3>{fifo}; echo up >&3; : > {ready}; exec sleep 1000)"
+    finished = await run(f"{holder} & while [ ! -e {ready} ]; do :; done; echo done")
     assert (finished.head, finished.code, finished.held) == (b"done\n", 0, False)
     await until_closed(watch)
 
