@@ -112,8 +112,15 @@ def _request(situation: Situation, frame: Frame, projection: Projection, governe
         budget=governed.report.budget,
         blocks=encoder.blocks,
         stand_ins=_stand_ins(projection.messages, projection.stand_ins),
+        decisions=_decisions(situation.branch),
     )
     return Prepared(encoder, record, projection, _cause(situation, encoder))
+
+
+def _decisions(branch: Sequence[Entry]) -> tuple[int, ...]:
+    """The edits and heads since the last request: what this one was shaped by."""
+    since = takewhile(lambda entry: not isinstance(entry.record, RequestRecord), reversed(branch))
+    return tuple(sorted(entry.id for entry in since if isinstance(entry.record, EditRecord | HeadRecord)))
 
 
 def _frame(situation: Situation, projection: Projection) -> Frame:

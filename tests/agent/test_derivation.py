@@ -51,6 +51,8 @@ async def test_every_request_is_a_function_of_the_log(tmp_path: Path, wire: str)
         assert it.records(HeadRecord) and it.records(EditRecord)
         sent = [entry for entry in it.on_disk() if isinstance(entry.record, RequestRecord)]
         assert len(sent) == len(it.model.requests) == 32
+        named = [decision for entry in sent for decision in entry.record.decisions]  # type: ignore[union-attr] # requests
+        assert named == [entry.id for entry in it.on_disk() if isinstance(entry.record, EditRecord | HeadRecord)]
         for entry, request in zip(sent, it.model.requests, strict=True):
             assert isinstance(entry.record, RequestRecord)
             made = again(it, entry.id)
