@@ -21,7 +21,8 @@ _CSI = r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}"
 _SEQUENCE = re.compile(rf"{_STRING}(?:\x07|\x1b\\|\x9c)|{_CSI}[@-~]|\x1b[ -/]{{0,8}}[0-~]")
 #: A beginning that more text may complete.
 _OPEN = re.compile(rf"(?:\r|{_STRING}\x1b?|{_CSI}|\x1b[ -/]{{0,8}})\Z")
-_LINE_ENDS = re.compile("\r\n?|[\u2028\u2029]")
+_RETURNS = re.compile("\r\n?")
+_LINE_ENDS = re.compile("[\u2028\u2029]")
 _UNWANTED = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SUSPECT = re.compile("[^\t\n -~\xa0-\u1fff\u2030-\u205f\u2070-\ud7ff\ue000-\U0010ffff]")
@@ -31,6 +32,7 @@ def clean(text: str) -> str:
     """`text` without anything that would act on a terminal instead of being shown."""
     if _SUSPECT.search(text) is None:
         return text
+    text = _RETURNS.sub("\n", text)  # before sequences go: what stood between `\r` and `\n` makes them two
     text = _UNWANTED.sub("", _LINE_ENDS.sub("\n", _SEQUENCE.sub("", text)))
     return _SURROGATE.sub("\ufffd", text)
 
