@@ -24,7 +24,7 @@ if __package__ in (None, ""):
 
 from governors.messages import Text
 from runtime.session.entries import Entry, Header, MessageRecord
-from runtime.session.log import create_log, open_log
+from runtime.session.opening import create_log, open_log
 
 _LONGEST_LIFE = 0.12  # seconds between the first acknowledgement and the kill
 

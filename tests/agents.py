@@ -14,7 +14,7 @@ from runtime.app import Runtime
 from runtime.events import Event, MessageRecorded, ReplyRecorded, ToolFinished, ToolStarted
 from runtime.providers.scripted import Script, Scripted
 from runtime.session.entries import Entry, RequestRecord
-from runtime.session.log import read_log
+from runtime.session.opening import read_log
 from runtime.tools.base import Tool
 
 Kind = TypeVar("Kind")

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 
 from runtime.session.entries import Record
-from runtime.session.log import read_log
+from runtime.session.opening import read_log
 from tests.servers import KEY as SERVER_KEY
 from tests.servers import Handler, Server, model_server
 

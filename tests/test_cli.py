@@ -180,7 +180,7 @@ async def test_a_locked_session_is_refused(moonwake: Shell) -> None:
         await moonwake("run", "--session", "busy", "hi")
         (log,) = moonwake.home.rglob("busy.jsonl")
         holder = (
-            "import sys, time\nfrom pathlib import Path\nfrom runtime.session.log import open_log\n"
+            "import sys, time\nfrom pathlib import Path\nfrom runtime.session.opening import open_log\n"
             "log = open_log(Path(sys.argv[1]))\nprint('held', flush=True)\nsys.stdin.read()\n"
         )
         async with await anyio.open_process([sys.executable, "-c", holder, str(log)], env=moonwake.environ) as process:

@@ -57,6 +57,8 @@ PURE_FILES = (
     "runtime/agent/thrift.py",
     "runtime/session/edits.py",
     "runtime/session/recall.py",
+    "runtime/session/marks.py",
+    "runtime/session/spending.py",
     "runtime/tools/arguments.py",
 )
 IMPURE = {"anyio", "os", "pathlib", "sqlite3", "time", "random", "logging", "socket", "subprocess", "threading"}

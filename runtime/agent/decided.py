@@ -16,7 +16,8 @@ from governors.report import Action, Governed
 
 from ..session.entries import EditRecord, Entry, HeadRecord, MessageRecord, ResultRecord
 from ..session.projection import Projection
-from .inbox import waiting_items
+from ..session.spending import spent
+from .inbox import carried, waiting_items
 
 
 def records_of(
@@ -113,7 +114,8 @@ def _head(
         placement=earlier.placement if earlier is not None else "first",
         settings=dict(projection.settings),
         open_calls=projection.open_calls(start),
-        inbox=tuple(item.entry for item in waiting_items(entries)),
+        inbox=tuple(carried(item) for item in waiting_items(entries)),
+        spent=spent(entries),
         before=governed.report.before,
         after=governed.report.after,
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from governors.messages import Image, Text
 
-from ..session.entries import Entry, InboxRecord, InboxState, MessageRecord
+from ..session.entries import Entry, HeadRecord, InboxRecord, InboxState, MessageRecord, Waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,9 @@ def waiting_items(entries: Iterable[Entry]) -> tuple[InboxItem, ...]:
                 items[item] = InboxItem(item, state, old.content, old.context)
             case MessageRecord(inbox=int() as item):
                 items.pop(item, None)
+            case HeadRecord(inbox=waiting):  # what was read may begin after the entries that held it
+                for each in waiting:
+                    items.setdefault(each.entry, InboxItem(each.entry, each.state, each.content, each.context))
             case _:
                 pass
     return tuple(item for item in items.values() if item.state in ("queued", "steered", "held"))
@@ -47,6 +50,11 @@ def waiting_items(entries: Iterable[Entry]) -> tuple[InboxItem, ...]:
 
 def in_state(items: Sequence[InboxItem], *states: InboxState) -> tuple[InboxItem, ...]:
     return tuple(item for item in items if item.state in states)
+
+
+def carried(item: InboxItem) -> Waiting:
+    """The item as a head carries it."""
+    return Waiting(entry=item.entry, state=item.state, content=item.content, context=item.context)
 
 
 def deliver(item: InboxItem, *, steered: bool) -> MessageRecord:

@@ -17,6 +17,7 @@ from anyio.abc import TaskGroup
 
 from ..agent.agent import Agent
 from ..events import Event
+from ..session.spending import spent
 from ..workspace import default_workspace, find_workspace
 from .base import Host
 from .blocks import Block
@@ -25,7 +26,7 @@ from .keys import Actions
 from .live import activity, most_live_lines, settled
 from .opening import opening_lines, way_back
 from .pending import Pending
-from .recap import spent, used_tokens
+from .recap import used_tokens
 from .reducer import ChatState, Line, Shown, advance
 from .render import Renderer, continuation, gap
 from .resume import is_new

@@ -87,17 +87,6 @@ def interrupted(branch: Sequence[Entry]) -> bool:
     return False
 
 
-def spent(entries: Sequence[Entry]) -> float | None:
-    """What the session cost so far in US dollars; None when some of it is unknown."""
-    total = 0.0
-    for entry in entries:
-        if isinstance(entry.record, OutcomeRecord) and entry.record.usage is not None:
-            if entry.record.cost is None:
-                return None
-            total += entry.record.cost
-    return total
-
-
 def used_tokens(branch: Sequence[Entry]) -> int:
     """Tokens of the newest reply's prompt and output, as its provider counted them; 0 when nobody did."""
     for entry in reversed(branch):

@@ -58,7 +58,9 @@ def decode_batch(lines: bytes) -> tuple[Entry, ...]:
 
 def encode_header(header: Header) -> bytes:
     place = {"type": header.type, "version": header.version, "id": header.id}
-    return _line({**place, "agent": header.agent, "created": header.created})
+    optional = {"channel": header.channel, "origin": header.origin}
+    told = {name: value for name, value in optional.items() if value is not None}
+    return _line({**place, "agent": header.agent, "created": header.created, **told})
 
 
 def decode_header(line: bytes) -> Header:

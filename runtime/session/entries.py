@@ -12,13 +12,42 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from governors.messages import Image, StopReason, Text, Thinking, ToolCall, ToolSpec, Usage
 
+from .heads import Baseline as Baseline
+from .heads import CallReference as CallReference
+from .heads import EditRecord as EditRecord
+from .heads import HeadRecord as HeadRecord
+from .heads import InboxState as InboxState
+from .heads import Pinned as Pinned
+from .heads import Waiting as Waiting
+from .marks import (
+    ArchiveRecord as ArchiveRecord,
+)
+from .marks import (
+    BranchSummaryRecord as BranchSummaryRecord,
+)
+from .marks import (
+    ExtensionRecord as ExtensionRecord,
+)
+from .marks import (
+    LabelRecord as LabelRecord,
+)
+from .marks import (
+    LeafRecord as LeafRecord,
+)
+from .marks import (
+    NoteRecord as NoteRecord,
+)
+from .marks import (
+    PinRecord as PinRecord,
+)
+from .marks import (
+    RedactRecord as RedactRecord,
+)
+
 FORMAT_VERSION = 1
 
-CallReference: TypeAlias = tuple[int, int]  # (entry of the reply, index among its calls)
 Part: TypeAlias = Text | Image | Thinking | ToolCall
 Sections: TypeAlias = Mapping[str, str | None]
-
-InboxState = Literal["queued", "steered", "held", "dropped", "delivered"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +58,17 @@ class Header:
     agent: str
     created: str
     version: int = FORMAT_VERSION
+    channel: str | None = None  # where it was begun
+    origin: Mapping[str, Any] | None = None  # of a fork (`session`, `entry`) or an import (`format`, `path`, `sha256`)
     type: Literal["session"] = "session"
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """Text that lies in a file of its own under `blobs/`: `name` is its SHA-256 (hex), `size` its bytes in UTF-8."""
+
+    name: str
+    size: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +112,7 @@ class ResultRecord:
     content: tuple[Text | Image, ...]
     is_error: bool = False
     seconds: float | None = None
-    whole: str | None = None
+    whole: str | Blob | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,56 +132,6 @@ class SettingRecord:
     type: ClassVar[str] = "setting"
     name: str
     value: Any
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Baseline:
-    """The whole system prompt and tools at a head; everything older is folded into it."""
-
-    sections: Mapping[str, str]
-    tools: tuple[ToolSpec, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditRecord:
-    """What a model sees of the entry `target` (or of the block `block` of its content) changes from here on: it is left
-    out, replaced by `content`, or shown again. `cause` says who wanted it, `forecast` what it was expected to bring.
-    """
-
-    type: ClassVar[str] = "edit"
-    action: Literal["omit", "replace", "restore"]
-    target: int
-    cause: str
-    block: int | None = None
-    content: tuple[Text | Image, ...] = ()
-    forecast: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeadRecord:
-    """The context begins anew: at the user message `start`, and mid-turn at the reply `resume` after it.
-
-    `resume` equal to the head's own id keeps no step. `summary` stands for what went out of view, `quote` for the
-    question that the first kept message replies to. `settings`, `open_calls` and `inbox` carry what still holds or
-    is pending, so that resuming needs nothing older than `start`: `open_calls` (`Projection.open_calls` gives them)
-    are the calls without a result in view; one that comes for them now is shown at its own place.
-    """
-
-    type: ClassVar[str] = "head"
-    start: int
-    baseline: Baseline
-    cause: str
-    generation: int
-    resume: int | None = None
-    summary: str | None = None
-    quote: str | None = None
-    placement: Literal["first", "last"] = "first"
-    pins: tuple[int, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    open_calls: tuple[CallReference, ...] = ()
-    inbox: tuple[int, ...] = ()
-    before: int = 0  # tokens of the request without this head
-    after: int = 0  # and with it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,23 +182,6 @@ class InboxRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeafRecord:
-    """The conversation goes on from `leaf` (undo, switching branches); None is before the first entry."""
-
-    type: ClassVar[str] = "leaf"
-    leaf: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoteRecord:
-    """Something for people; no model ever sees it."""
-
-    type: ClassVar[str] = "note"
-    text: str
-    data: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownRecord:
     """A line of a type that this version does not know: kept as it was, skipped by the projection."""
 
@@ -230,11 +202,25 @@ Record: TypeAlias = (
     | InboxRecord
     | LeafRecord
     | NoteRecord
+    | PinRecord
+    | LabelRecord
+    | ArchiveRecord
+    | RedactRecord
+    | BranchSummaryRecord
+    | ExtensionRecord
     | UnknownRecord
 )
 
 #: Entries of these types hang on the tree but do not move the leaf: they are true whatever branch is shown.
-OFF_BRANCH: tuple[type, ...] = (InboxRecord, LeafRecord, NoteRecord)
+OFF_BRANCH: tuple[type, ...] = (
+    InboxRecord,
+    LeafRecord,
+    NoteRecord,
+    PinRecord,
+    LabelRecord,
+    ArchiveRecord,
+    RedactRecord,
+)
 
 
 @dataclass(frozen=True, slots=True)

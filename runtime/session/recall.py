@@ -38,7 +38,7 @@ def _by_handle(entry: Entry, handle: str) -> str | None:
     record = entry.record
     if not isinstance(record, ResultRecord):
         return None
-    if record.whole is not None and text_handle(record.whole) == handle:
+    if isinstance(record.whole, str) and text_handle(record.whole) == handle:
         return record.whole
     if handle_of(record.content) != handle:
         return None
@@ -47,7 +47,7 @@ def _by_handle(entry: Entry, handle: str) -> str | None:
 
 def _text(entry: Entry) -> str:
     record = entry.record
-    if isinstance(record, ResultRecord) and record.whole is not None:
+    if isinstance(record, ResultRecord) and isinstance(record.whole, str):
         return record.whole
     if not isinstance(record, (MessageRecord, ResultRecord)):
         return ""

@@ -17,7 +17,8 @@ import anyio.to_thread
 
 from ..errors import SessionError
 from .entries import Entry, Header, Record
-from .log import LogFile, create_log, open_log
+from .log import LogFile
+from .opening import create_log, open_log
 from .placing import place
 from .reading import Finding
 from .tree import Tree

@@ -23,7 +23,7 @@ from runtime.events import (
     TurnStarted,
 )
 from runtime.session.entries import IntentRecord, MessageRecord, NoteRecord, OutcomeRecord, RequestRecord
-from runtime.session.log import read_log
+from runtime.session.opening import read_log
 from tests.agents import acknowledged, assert_prefix_law, of, talk
 
 

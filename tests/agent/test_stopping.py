@@ -30,7 +30,7 @@ from runtime.events import (
     TurnFinished,
 )
 from runtime.session.entries import InboxRecord, MessageRecord, OutcomeRecord, ResultRecord
-from runtime.session.log import read_log
+from runtime.session.opening import read_log
 from runtime.session.projection import project
 from tests.agents import Talk, assert_prefix_law, of, talk
 

@@ -8,7 +8,8 @@ import anyio
 
 from runtime import Call, Reply
 from runtime.channels.opening import TOOLS_OFF, opening_lines, short_path
-from runtime.channels.recap import folded, interrupted, recap, spent, used_tokens
+from runtime.channels.recap import folded, interrupted, recap, used_tokens
+from runtime.session.spending import spent
 from tests.agents import talk
 
 

@@ -32,7 +32,7 @@ from runtime.channels.screen import Devices
 from runtime.channels.stray import LinesAbove
 from runtime.providers.scripted import Call, Script
 from runtime.session.entries import MessageRecord, ResultRecord
-from runtime.session.log import read_log
+from runtime.session.opening import read_log
 from tests.agents import Talk as Scene
 from tests.agents import talk as opened
 

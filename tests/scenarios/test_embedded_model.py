@@ -22,7 +22,7 @@ from runtime.providers.openai_chat import OpenAIChat
 from runtime.providers.retry import RetryingProvider
 from runtime.providers.weights import find_model
 from runtime.session.entries import MessageRecord, OutcomeRecord
-from runtime.session.log import read_log
+from runtime.session.opening import read_log
 from tests.agents import of
 
 ROOT = Path(__file__).parents[2]

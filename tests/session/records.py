@@ -10,24 +10,32 @@ from hypothesis import strategies as st
 from governors.messages import Image, StopReason, Text, Thinking, ToolCall, ToolSpec, Usage
 from runtime.session.codec import encode_batch, encode_header
 from runtime.session.entries import (
+    ArchiveRecord,
     Baseline,
+    BranchSummaryRecord,
     EditRecord,
     Entry,
+    ExtensionRecord,
     Header,
     HeadRecord,
     InboxRecord,
     InboxState,
     IntentRecord,
+    LabelRecord,
     LeafRecord,
     MessageRecord,
     NoteRecord,
     OutcomeRecord,
+    Pinned,
+    PinRecord,
     Record,
+    RedactRecord,
     RequestRecord,
     ResultRecord,
     SettingRecord,
     SystemRecord,
     UnknownRecord,
+    Waiting,
 )
 
 HEADER = Header(id="0193", agent="assistant", created="2026-11-30T18:00:00Z")
@@ -107,10 +115,20 @@ KNOWN: dict[type, st.SearchStrategy[Any]] = {
         summary=st.none() | texts,
         quote=st.none() | texts,
         placement=st.sampled_from(["first", "last"]),
-        pins=st.lists(ids, max_size=2).map(tuple),
+        pins=st.lists(st.builds(Pinned, entry=ids, said=texts, content=shown), max_size=2).map(tuple),
         settings=json_objects,
         open_calls=st.lists(references, max_size=2).map(tuple),
-        inbox=st.lists(ids, max_size=2).map(tuple),
+        inbox=st.lists(
+            st.builds(
+                Waiting,
+                entry=ids,
+                state=st.sampled_from(get_args(InboxState)),
+                content=shown,
+                context=st.none() | texts,
+            ),
+            max_size=2,
+        ).map(tuple),
+        spent=seconds,
         before=numbers,
         after=numbers,
     ),
@@ -147,12 +165,18 @@ KNOWN: dict[type, st.SearchStrategy[Any]] = {
     ),
     LeafRecord: st.builds(LeafRecord, leaf=st.none() | ids),
     NoteRecord: st.builds(NoteRecord, text=texts, data=st.none() | json_objects),
+    PinRecord: st.builds(PinRecord, target=st.none() | ids, on=st.booleans()),
+    LabelRecord: st.builds(LabelRecord, text=texts, target=st.none() | ids, on=st.booleans()),
+    ArchiveRecord: st.builds(ArchiveRecord, on=st.booleans()),
+    RedactRecord: st.builds(RedactRecord, target=ids, cause=texts),
+    BranchSummaryRecord: st.builds(BranchSummaryRecord, text=texts, tip=ids, fork=st.none() | ids),
+    ExtensionRecord: st.builds(ExtensionRecord, name=texts, data=json_objects, content=shown),
 }
 _PLACE = {"id", "parent", "at", "type", "until"}
 unknown = st.builds(
     lambda body, kind: UnknownRecord(raw={"type": kind, **{k: v for k, v in body.items() if k not in _PLACE}}),
     json_objects,
-    st.sampled_from(["extension", "pin", "label", "from-the-future", ""]),
+    st.sampled_from(["moon", "from-the-future", ""]),
 )
 records: st.SearchStrategy[Record] = st.one_of(*KNOWN.values(), unknown)
 entries = st.builds(Entry, ids, st.none() | ids, texts, records)

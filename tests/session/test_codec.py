@@ -98,7 +98,7 @@ def test_null_that_is_no_default_is_written() -> None:
 
 def test_unknown_types_are_kept_as_they_were() -> None:
     """A newer version's lines pass through an older one unharmed."""
-    raw = {**PLACE, "type": "pin", "target": 2, "text": "keep", "deep": {"a": [1, None]}}
+    raw = {**PLACE, "type": "weather", "target": 2, "text": "keep", "deep": {"a": [1, None]}}
     entry, _ = decode_entry(json.dumps(raw).encode())
     assert isinstance(entry.record, UnknownRecord)
     assert json.loads(encode_entry(entry)) == raw

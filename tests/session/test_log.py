@@ -15,7 +15,8 @@ from filelock import FileLock
 from governors.messages import Text
 from runtime.errors import SessionError, SessionLocked
 from runtime.session.entries import Entry, MessageRecord, NoteRecord
-from runtime.session.log import REAL_DISK, LogFile, create_log, open_log, read_log
+from runtime.session.log import REAL_DISK, LogFile
+from runtime.session.opening import create_log, open_log, read_log
 
 from .records import AT, HEADER, chain, file_of, user
 
@@ -164,7 +165,7 @@ from pathlib import Path
 from runtime.errors import SessionError
 from runtime.session.entries import Entry, MessageRecord
 from governors.messages import Text
-from runtime.session.log import open_log
+from runtime.session.opening import open_log
 
 path = Path(sys.argv[1])
 log, reading = open_log(path)
@@ -203,7 +204,7 @@ import os, sys
 from pathlib import Path
 from runtime.errors import SessionError
 from runtime.session.entries import Header
-from runtime.session.log import create_log, open_log, read_log
+from runtime.session.opening import create_log, open_log, read_log
 new = Header(id="n", agent="a", created="")
 create_log(Path(sys.argv[2]), new).close()  # imports what is imported late, while everything may be read
 open_log(Path(sys.argv[2]))[0].close()
@@ -331,7 +332,7 @@ def test_reading_needs_no_lock(path: Path) -> None:
 HOLDER = """
 import sys
 from pathlib import Path
-from runtime.session.log import open_log
+from runtime.session.opening import open_log
 log, _ = open_log(Path(sys.argv[1]))
 print("open", flush=True)
 sys.stdin.read()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runtime.session.codec import BadLine, encode_entry, encode_header
 from runtime.session.entries import Entry, IntentRecord, LeafRecord, NoteRecord, Record, SettingRecord
-from runtime.session.log import open_log
+from runtime.session.opening import open_log
 from runtime.session.reading import Reading, read_session
 from runtime.session.tree import Tree
 

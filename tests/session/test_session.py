@@ -12,7 +12,8 @@ import pytest
 
 from runtime.errors import SessionError, SessionLocked
 from runtime.session.entries import Entry, LeafRecord, NoteRecord
-from runtime.session.log import REAL_DISK, create_log, read_log
+from runtime.session.log import REAL_DISK
+from runtime.session.opening import create_log, read_log
 from runtime.session.session import Session, create_session, open_session
 from runtime.session.tree import Tree
 

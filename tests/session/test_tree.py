@@ -66,7 +66,7 @@ small_records = st.one_of(
     st.just(NoteRecord(text="n")),
     st.just(InboxRecord(state="queued")),
     st.just(SettingRecord(name="model", value="m")),
-    st.just(UnknownRecord(raw={"type": "pin"})),
+    st.just(UnknownRecord(raw={"type": "weather"})),
 )
 batch_lists = st.lists(st.lists(small_records, min_size=1, max_size=4), max_size=8)
 

@@ -1,0 +1,87 @@
+"""Records that change what a model sees of a conversation: edits, and heads with all that they carry.
+
+Import them from `entries`, which has all records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from governors.messages import Image, Text, ToolSpec
+
+CallReference: TypeAlias = tuple[int, int]  # (entry of the reply, index among its calls)
+InboxState: TypeAlias = Literal["queued", "steered", "held", "dropped", "delivered"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """The whole system prompt and tools at a head; everything older is folded into it."""
+
+    sections: Mapping[str, str]
+    tools: tuple[ToolSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditRecord:
+    """What a model sees of the entry `target` (or of the block `block` of its content) changes from here on: it is left
+    out, replaced by `content`, or shown again. `cause` says who wanted it, `forecast` what it was expected to bring.
+    """
+
+    type: ClassVar[str] = "edit"
+    action: Literal["omit", "replace", "restore"]
+    target: int
+    cause: str
+    block: int | None = None
+    content: tuple[Text | Image, ...] = ()
+    forecast: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pinned:
+    """A pinned entry that went out of view, as a head carries it: `said` is who said it (`user`, `assistant`, or the
+    tool whose result it is)."""
+
+    entry: int
+    said: str
+    content: tuple[Text | Image, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """Input that is not delivered yet, as a head carries it; `entry` is the inbox entry that holds it."""
+
+    entry: int
+    state: InboxState
+    content: tuple[Text | Image, ...]
+    context: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadRecord:
+    """The context begins anew: at the user message `start`, and mid-turn at the reply `resume` after it.
+
+    `resume` equal to the head's own id keeps no step. `summary` stands for what went out of view, `quote` for the
+    question that the first kept message replies to. `pins`, `settings`, `open_calls`, `inbox` and `spent` carry what
+    still holds or is pending, so that resuming needs nothing older than `start`: `open_calls`
+    (`Projection.open_calls` gives them) are the calls without a result in view; one that comes for them now is shown
+    at its own place.
+    """
+
+    type: ClassVar[str] = "head"
+    start: int
+    baseline: Baseline
+    cause: str
+    generation: int
+    resume: int | None = None
+    summary: str | None = None
+    quote: str | None = None
+    placement: Literal["first", "last"] = "first"
+    pins: tuple[Pinned, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    open_calls: tuple[CallReference, ...] = ()
+    inbox: tuple[Waiting, ...] = ()
+    spent: float | None = 0.0  # US dollars, by all requests of the session before it; None: some of it is unknown
+    before: int = 0  # tokens of the request without this head
+    after: int = 0  # and with it
