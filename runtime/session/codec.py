@@ -2,8 +2,12 @@
 
 Laws: `decode_entry(encode_entry(entry))` is the entry, but for what JSON in UTF-8 cannot hold (lone surrogates become
 U+FFFD, infinities and NaN null); a line of an unknown type decodes to an `UnknownRecord`; a wrong line raises
-`BadLine` that says why. A batch is all or nothing: its ids follow each other, and each of its lines but the last
-carries `until`, the id of the last.
+`BadLine` that says why. With a store for blobs the same holds, but that a result's `whole` may come back as a `Blob`.
+A batch is all or nothing: its ids follow each other, and each of its lines but the last carries `until`, the id of
+the last.
+
+Lines that are as this version writes them take a fast way (orjson, `shapes.exact`); all others are read by the
+standard library and pydantic, which have the last word. orjson refuses lone surrogates, NaN and the like by itself.
 """
 
 from __future__ import annotations
@@ -12,48 +16,56 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
-from typing import Any, TypeGuard, get_args
+from typing import Any, Final, TypeGuard, get_args
 
-from pydantic import TypeAdapter, ValidationError
+import orjson
 
-from governors.messages import Image, Text, Thinking, ToolCall
 from governors.scrub import may_hide_surrogate, scrub
 
-from .entries import FORMAT_VERSION, Entry, Header, Record, UnknownRecord
+from .blobs import BlobStore
+from .entries import FORMAT_VERSION, Entry, Header, HeadRecord, Record, UnknownRecord
+from .large import Shelf, put_back, take_out
+from .shapes import PART_TYPES, Unusual, WrongShape, checked, exact
 
-_PART_TYPES: dict[type, str] = {Text: "text", Image: "image", Thinking: "thinking", ToolCall: "call"}
-_PARTS: dict[str, type] = {name: part for part, name in _PART_TYPES.items()}
-_RECORDS: dict[str, type] = {record.type: record for record in get_args(Record) if record is not UnknownRecord}
+_RECORDS: Final[dict[str, type]] = {record.type: record for record in get_args(Record) if record is not UnknownRecord}
 _RENAMED = {"start": "from"}  # a head's `from` is a keyword in Python
 _RESTORED = {name: attribute for attribute, name in _RENAMED.items()}
 _PLACE = ("id", "parent", "at", "type", "until")
+_BLOB = b'"blob"'  # no text holds these bytes: a quotation mark in it is escaped
+_PASS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 
 
 class BadLine(ValueError):
     """A line that is not an entry; the text says what is wrong with it."""
 
 
-def encode_entry(entry: Entry, until: int | None = None) -> bytes:
-    """The line of `entry`, newline included."""
+def encode_entry(entry: Entry, until: int | None = None, blobs: BlobStore | None = None) -> bytes:
+    """The line of `entry`, newline included; large content goes to `blobs`, where there are some.
+
+    Raises `OSError` when a blob cannot be kept.
+    """
     record = entry.record
     if isinstance(record, UnknownRecord):
         body = dict(record.raw)
     else:
         body = {"type": record.type, **_plain_fields(record, rename=True)}
+        if blobs is not None:
+            take_out(record, body, blobs)
     place: dict[str, Any] = {"id": entry.id, "parent": entry.parent, "at": entry.at}
     if until is not None and until != entry.id:
         place["until"] = until
     return _line({**place, **body})
 
 
-def encode_batch(entries: Sequence[Entry]) -> bytes:
-    """The lines of a batch, bound together so that a torn one is seen as a whole."""
-    return b"".join(encode_entry(entry, until=entries[-1].id) for entry in entries)
+def encode_batch(entries: Sequence[Entry], blobs: BlobStore | None = None) -> bytes:
+    """The lines of a batch, bound together so that a torn one is seen as a whole. Raises `OSError` for blobs."""
+    return b"".join(encode_entry(entry, entries[-1].id, blobs) for entry in entries)
 
 
-def decode_batch(lines: bytes) -> tuple[Entry, ...]:
+def decode_batch(lines: bytes, blobs: BlobStore | None = None) -> tuple[Entry, ...]:
     """The entries of whole lines. Raises `BadLine`."""
-    return tuple(decode_entry(line)[0] for line in lines.split(b"\n") if line)
+    shelf = Shelf(blobs)
+    return tuple(decode_entry(line, shelf)[0] for line in lines.split(b"\n") if line)
 
 
 def encode_header(header: Header) -> bytes:
@@ -73,12 +85,41 @@ def decode_header(line: bytes) -> Header:
         raise BadLine(f"the session's format version is {version!r}, not a positive integer")
     if version > FORMAT_VERSION:
         raise BadLine(f"the session has format version {version}; this Moonwake reads up to {FORMAT_VERSION}")
-    header: Header = _validated(Header, raw)
+    header: Header = _checked(Header, raw)
     return header
 
 
-def decode_entry(line: bytes) -> tuple[Entry, int | None]:
-    """The entry of a line and, inside a batch, the id of the batch's last entry. Raises `BadLine`."""
+def decode_entry(line: bytes, blobs: Shelf | BlobStore | None = None) -> tuple[Entry, int | None]:
+    """The entry of a line and, inside a batch, the id of the batch's last entry. Raises `BadLine`.
+
+    A `Shelf` also tells which blobs were missing.
+    """
+    shelf = blobs if isinstance(blobs, Shelf) else Shelf(blobs)
+    try:
+        return _fast(line, shelf)
+    except (Unusual, orjson.JSONDecodeError, TypeError):  # TypeError: a field is missing
+        return _thorough(line, shelf)
+
+
+def _fast(line: bytes, shelf: Shelf) -> tuple[Entry, int | None]:
+    """The entry of a line that is just as this version writes it. Raises `Unusual` and others: see above."""
+    raw = orjson.loads(line)
+    if type(raw) is not dict:
+        raise Unusual
+    identity, parent, at, until = raw.get("id"), raw.get("parent"), raw.get("at"), raw.get("until")
+    kind = _RECORDS.get(raw.get("type"))  # type: ignore[arg-type]  # what is no string is not there
+    if kind is None or type(identity) is not int or identity < 1 or type(at) is not str:
+        raise Unusual
+    if parent is not None and (type(parent) is not int or parent < 1):
+        raise Unusual
+    if until is not None and (type(until) is not int or until <= identity):
+        raise Unusual
+    if _BLOB in line:
+        put_back(raw, shelf)
+    return Entry(identity, parent, at, exact(kind, raw, _RESTORED if kind is HeadRecord else None)), until
+
+
+def _thorough(line: bytes, shelf: Shelf) -> tuple[Entry, int | None]:
     raw = _object(line)
     identity, parent, at, kind, until = (raw.get(key) for key in _PLACE)
     if not _is_id(identity):
@@ -91,10 +132,9 @@ def decode_entry(line: bytes) -> tuple[Entry, int | None]:
         raise BadLine("it has no time (`at`) or no `type`")
     body = {key: value for key, value in raw.items() if key not in _PLACE}
     if kind not in _RECORDS:
-        record: Record = UnknownRecord(raw={"type": kind, **body})
-    else:
-        restored = {_RESTORED.get(key, key): value for key, value in body.items()}
-        record = _validated(_RECORDS[kind], restored)
+        return Entry(identity, parent, at, UnknownRecord(raw={"type": kind, **body})), until
+    put_back(body, shelf)
+    record = _checked(_RECORDS[kind], {_RESTORED.get(key, key): value for key, value in body.items()})
     return Entry(identity, parent, at, record), until
 
 
@@ -102,7 +142,18 @@ def _is_id(value: Any) -> TypeGuard[int]:
     return type(value) is int and value >= 1  # a bool is no number here
 
 
+def _checked(kind: type, raw: Mapping[str, Any]) -> Any:
+    try:
+        return checked(kind, raw)
+    except WrongShape as problem:
+        raise BadLine(str(problem)) from None
+
+
 def _line(value: Mapping[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(value, option=_PASS | orjson.OPT_APPEND_NEWLINE)
+    except TypeError:  # a lone surrogate, a large integer, a key that is no string, or what JSON cannot hold at all
+        pass
     try:
         text = _dumps(value)
     except ValueError:  # an infinity or NaN
@@ -130,36 +181,8 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 @cache
-def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
-
-
-@cache
 def _fields(kind: type[Any]) -> tuple[Field[Any], ...]:
     return tuple(each for each in fields(kind) if each.init)
-
-
-def _validated(kind: type, raw: Mapping[str, Any]) -> Any:
-    try:
-        return _adapter(kind).validate_python(_restore_parts(raw))
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(step) for step in first["loc"])
-        raise BadLine(f"its {where or 'shape'} is wrong: {first['msg']}") from None
-
-
-def _restore_parts(raw: Mapping[str, Any]) -> dict[str, Any]:
-    content = raw.get("content")
-    if not isinstance(content, list):
-        return dict(raw)
-    return {**raw, "content": tuple(_part(part) for part in content)}
-
-
-def _part(raw: Any) -> Any:
-    kind = _PARTS.get(str(raw.get("type"))) if isinstance(raw, dict) else None
-    if kind is None:
-        raise BadLine(f"its content holds a part of unknown type ({str(raw)[:60]})")
-    return _validated(kind, {key: value for key, value in raw.items() if key != "type"})
 
 
 def _plain_fields(value: Any, *, rename: bool = False) -> dict[str, Any]:
@@ -178,7 +201,7 @@ def _plain_fields(value: Any, *, rename: bool = False) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         plain = _plain_fields(value)
-        kind = _PART_TYPES.get(type(value))
+        kind = PART_TYPES.get(type(value))
         return {"type": kind, **plain} if kind else plain
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+from dataclasses import replace
+from hashlib import sha256
 from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from governors.messages import Text
+from governors.messages import Image, Text
 from runtime.session.codec import (
     BadLine,
     decode_batch,
@@ -22,17 +25,26 @@ from runtime.session.codec import (
 )
 from runtime.session.entries import (
     Baseline,
+    Blob,
+    EditRecord,
     Entry,
+    ExtensionRecord,
     HeadRecord,
+    InboxRecord,
     LeafRecord,
     MessageRecord,
     NoteRecord,
+    Pinned,
     Record,
+    ResultRecord,
     SettingRecord,
     UnknownRecord,
+    Waiting,
 )
+from runtime.session.large import LARGE, LARGE_TEXT, MISSING_IMAGE, MISSING_TEXT, Shelf
+from runtime.session.shapes import Unusual, exact
 
-from .records import AT, HEADER, KNOWN, entries, patient, user
+from .records import AT, HEADER, KNOWN, entries, ids, patient, records, texts, user
 
 PLACE = {"id": 4, "parent": 3, "at": AT}
 
@@ -230,3 +242,142 @@ def test_text_of_parts_is_not_interpreted() -> None:
     """Text that looks like JSON stays text."""
     entry = Entry(1, None, AT, MessageRecord(role="user", content=(Text('{"type":"call"}'), Text("\\ud83d"))))
     assert decode_entry(encode_entry(entry))[0] == entry
+
+
+def thorough(encoded: bytes) -> bytes:
+    """The line with a field of a later version that orjson refuses: the standard library and pydantic read it."""
+    return encoded[:-2] + b',"later":NaN}\n'
+
+
+@patient
+@given(st.builds(Entry, ids, st.none() | ids, texts, st.one_of(*KNOWN.values())))
+def test_the_fast_way_and_the_thorough_way_agree(entry: Entry) -> None:
+    """Which of them reads a line is nobody's to notice."""
+    encoded = encode_entry(entry)
+    assert decode_entry(encoded) == decode_entry(thorough(encoded)) == (entry, None)
+
+
+@patient
+@given(st.one_of(*KNOWN.values()))
+def test_every_line_that_we_write_takes_the_fast_way(record: Record) -> None:
+    """But for numbers that orjson cannot hold."""
+    raw = json.loads(encode_entry(Entry(4, 3, AT, record)))
+    renamed = {"from": "start"} if record.type == "head" else None
+    with contextlib.suppress(Unusual):
+        assert exact(type(record), raw, renamed) == record
+        return
+    assert any(abs(number) >= 2**63 for number in numbers_of(raw))
+
+
+def numbers_of(value: Any) -> list[float]:
+    if isinstance(value, (dict, list)):
+        inner = value.values() if isinstance(value, dict) else value
+        return [number for each in inner for number in numbers_of(each)]
+    return [value] if isinstance(value, (int, float)) else []
+
+
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1, 10**30, 2**63, 1e300, 0.1, -0.0])
+def test_numbers_keep_every_digit(number: float) -> None:
+    """A parser that has no room for an integer must not make a float of it."""
+    for record in (NoteRecord(text="x", data={"a": [number]}), UnknownRecord(raw={"type": "moon", "a": number})):
+        decoded = decode_entry(encode_entry(Entry(4, 3, AT, record)))[0].record
+        assert decoded == record and repr(number) in repr(decoded)
+
+
+class Blobs:
+    """Blobs in memory."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+
+    def put(self, text: str) -> Blob:
+        data = text.encode()
+        blob = Blob(sha256(data).hexdigest(), len(data))
+        self.texts[blob.name] = text
+        return blob
+
+    def get(self, blob: Blob) -> str | None:
+        return self.texts.get(blob.name)
+
+
+PICTURE = Image("image/png", "A" * LARGE, 40, 30)
+LONG = "word " * (LARGE_TEXT // 5 + 1)
+with_large = st.sampled_from(
+    [
+        user(LONG),
+        MessageRecord(role="user", content=(Text("see"), PICTURE, Text("x" * LARGE_TEXT))),
+        MessageRecord(role="assistant", content=(Text(LONG),)),
+        ResultRecord(call=(1, 0), tool="x", content=(PICTURE, Text(LONG)), whole="é" * LARGE),
+        ResultRecord(call=(1, 0), tool="x", content=(Text("short"),), whole="é" * (LARGE - 1)),
+        ResultRecord(call=(1, 0), tool="x", content=(), whole=Blob("ab" * 32, 7)),
+        EditRecord(action="replace", target=1, cause="", content=(PICTURE,)),
+        InboxRecord(state="queued", content=(PICTURE, Text("so"))),
+        ExtensionRecord(
+            name="x", data={"blob": {"name": "n", "size": 1}, "content": [{"blob": 1}]}, content=(PICTURE,)
+        ),
+        HeadRecord(
+            start=1,
+            baseline=Baseline(sections={}),
+            cause="",
+            generation=1,
+            pins=(Pinned(entry=1, said="user", content=(PICTURE,)),),
+            inbox=(Waiting(entry=1, state="held", content=(Text("a"), PICTURE)),),
+        ),
+    ]
+)
+
+
+@patient
+@given(st.builds(Entry, ids, st.none() | ids, texts, with_large | records))
+def test_with_blobs_decoding_gives_the_entry_but_for_the_whole_of_a_result(entry: Entry) -> None:
+    """That stays the name of a blob until somebody wants it."""
+    blobs = Blobs()
+    encoded = encode_entry(entry, blobs=blobs)
+    assert len(encoded) < 2 * LARGE_TEXT
+    decoded, _ = decode_entry(encoded, blobs)
+    record = decoded.record
+    if isinstance(record, ResultRecord) and isinstance(record.whole, Blob) and record != entry.record:
+        decoded = replace(decoded, record=replace(record, whole=blobs.get(record.whole)))
+    assert decoded == entry
+    assert decode_entry(encoded, Shelf(blobs)) == decode_entry(encoded, blobs)
+
+
+def test_large_content_is_named_and_not_written() -> None:
+    """An image and the whole of a result from 16,384 characters on, a text that a user or a tool gave from 65,536."""
+    blobs = Blobs()
+    record = ResultRecord(call=(1, 0), tool="x", content=(PICTURE, Text(LONG)), whole="w" * LARGE)
+    raw = json.loads(encode_entry(Entry(4, 3, AT, record), blobs=blobs))
+    name = {text: {"name": name, "size": len(text)} for name, text in blobs.texts.items()}
+    assert raw["content"] == [
+        {"type": "image", "media_type": "image/png", "blob": name[PICTURE.data], "width": 40, "height": 30},
+        {"type": "text", "blob": name[LONG]},
+    ]
+    assert raw["whole"] == name["w" * LARGE]
+
+
+@pytest.mark.parametrize(
+    "record", [user("x" * (LARGE_TEXT - 1)), MessageRecord(role="assistant", content=(Text(LONG),))]
+)
+def test_what_is_small_or_a_models_stays_in_the_line(record: MessageRecord) -> None:
+    """A file for every word would be slow; a model's reply is never that long."""
+    blobs = Blobs()
+    assert encode_entry(Entry(4, 3, AT, record), blobs=blobs) == encode_entry(Entry(4, 3, AT, record))
+    assert not blobs.texts
+
+
+@pytest.mark.parametrize("store", [None, Blobs()])
+def test_a_missing_blob_leaves_a_text_that_says_so(store: Blobs | None) -> None:
+    """The rest of the entry is read, and the shelf tells what was missing."""
+    written = MessageRecord(role="user", content=(Text("see"), PICTURE, Text(LONG)))
+    encoded = encode_entry(Entry(4, 3, AT, written), blobs=Blobs())
+    shelf = Shelf(store)
+    entry, _ = decode_entry(encoded, shelf)
+    assert entry.record == MessageRecord(role="user", content=(Text("see"), Text(MISSING_IMAGE), Text(MISSING_TEXT)))
+    assert [blob.size for blob in shelf.missing] == [LARGE, len(LONG)]
+
+
+def test_a_lone_surrogate_in_large_content_becomes_a_replacement_character() -> None:
+    """A blob is UTF-8 as the line is."""
+    blobs = Blobs()
+    encoded = encode_entry(Entry(4, 3, AT, user(LONG + "\ud83d")), blobs=blobs)
+    assert decode_entry(encoded, blobs)[0].record == user(LONG + "�")
