@@ -1,15 +1,34 @@
 """The entries of a session as a tree, and the branch that is being talked on.
 
 Laws: `leaf_after` alone says how an entry moves the leaf. Replaying the entries of a file in order gives the same
-tree. Parents are older than their children, so ids rise along every branch.
+tree. Parents are older than their children, so ids rise along every branch. A tree that was read from the tail of its
+file (`complete` is False) holds the newest entries, from some id on: what is older is taken to be there.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from enum import Enum, auto
+from typing import Final
 
-from .entries import OFF_BRANCH, Entry, LeafRecord, MessageRecord, ResultRecord, UnknownRecord
+from .entries import OFF_BRANCH, Entry, LeafRecord, MessageRecord, RedactRecord, ResultRecord, UnknownRecord
+
+
+class _Move(Enum):
+    """What entries of a type do to the leaf; those of all other types become it."""
+
+    STAY = auto()
+    FOLLOW = auto()  # only from their own parent
+    JUMP = auto()
+
+
+_MOVES: Final[dict[type, _Move]] = {
+    **dict.fromkeys(OFF_BRANCH, _Move.STAY),
+    ResultRecord: _Move.FOLLOW,
+    UnknownRecord: _Move.FOLLOW,
+    LeafRecord: _Move.JUMP,
+}
 
 
 def leaf_after(entry: Entry, leaf: int | None, known: Container[int]) -> int | None:
@@ -19,13 +38,15 @@ def leaf_after(entry: Entry, leaf: int | None, known: Container[int]) -> int | N
     of an unknown type) moves it only from its own parent: it may belong to a branch that was left. Anything else
     is what the conversation went on with, so that even a lost `leaf` line does not hide what followed it.
     """
-    match entry.record:
-        case LeafRecord(leaf=target):
-            return target if target is None or target in known else leaf
-        case ResultRecord() | UnknownRecord():
-            return entry.id if entry.parent == leaf else leaf
-        case record:
-            return leaf if isinstance(record, OFF_BRANCH) else entry.id
+    move = _MOVES.get(type(entry.record))
+    if move is None:
+        return entry.id
+    if move is _Move.FOLLOW:
+        return entry.id if entry.parent == leaf else leaf
+    record = entry.record
+    if isinstance(record, LeafRecord) and (record.leaf is None or record.leaf in known):
+        return record.leaf
+    return leaf
 
 
 def newest_tip(newest_first: Iterable[Entry], reply: int) -> int | None:
@@ -48,32 +69,45 @@ def newest_tip(newest_first: Iterable[Entry], reply: int) -> int | None:
 
 
 class Tree:
-    """Grows by `add`; `leaf` is the id of the newest entry of the current branch, None before the first."""
+    """Grows by `add`; `leaf` is the id of the newest entry of the current branch, None before the first.
 
-    def __init__(self, entries: Sequence[Entry] = ()) -> None:
+    `redacted` are the targets of all redactions in it.
+    """
+
+    def __init__(self, entries: Sequence[Entry] = (), *, complete: bool = True) -> None:
+        self.complete = complete
+        self.leaf: int | None = None
+        self.redacted: frozenset[int] = frozenset()
         self._entries: dict[int, Entry] = {}
         self._branch: list[Entry] = []
         self._newest = 0
-        self.leaf: int | None = None
+        self._first = entries[0].id if entries and not complete else 0
         for entry in entries:
-            self.add(entry)
+            self._take(entry)
+        self._follow_leaf()
 
     @property
     def next_id(self) -> int:
         return self._newest + 1
 
+    @property
+    def first(self) -> int:
+        """The id from which on entries are here; 0 when all are."""
+        return self._first
+
     def __len__(self) -> int:
         return len(self._entries)
 
     def __contains__(self, identity: object) -> bool:
-        return identity in self._entries
+        return identity in self._entries or (isinstance(identity, int) and 0 < identity < self._first)
 
     def get(self, identity: int) -> Entry | None:
+        """The entry; None when there is none, or when it is older than what was read."""
         return self._entries.get(identity)
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """All entries, in the order of writing."""
+        """All entries that were read, in the order of writing."""
         return tuple(self._entries.values())
 
     def newest_first(self) -> Iterable[Entry]:
@@ -81,41 +115,61 @@ class Tree:
 
     def add(self, entry: Entry) -> None:
         """Take in the next entry: its id is higher than all before, its parent among them."""
-        before, self.leaf = self.leaf, leaf_after(entry, self.leaf, self._entries)
-        self._entries[entry.id] = entry
-        self._newest = max(self._newest, entry.id)
+        before = self.leaf
+        self._take(entry)
         if self.leaf != before:
             self._follow_leaf()
 
+    def complete_with(self, older: Sequence[Entry], parents: Mapping[int, int | None]) -> None:
+        """Put what was not read before the entries that are here; these stay the same objects.
+
+        `parents` are the entries whose parent turned out to be lost, with the one they hang on now.
+        """
+        newer = [_moved(entry, parents) for entry in self._entries.values()]
+        self._entries = {entry.id: entry for entry in (*older, *newer)}
+        self.redacted |= {entry.record.target for entry in older if isinstance(entry.record, RedactRecord)}
+        self._first, self.complete = 0, True
+        self._branch = []
+        self._follow_leaf()
+
     def branch(self) -> Sequence[Entry]:
-        """The current branch, root to leaf. Do not change or keep it: it follows the leaf."""
+        """The current branch, root to leaf (what was read of it). Do not change or keep it: it follows the leaf."""
         return self._branch
 
     def branch_to(self, leaf: int | None) -> list[Entry]:
-        """The entries from the root to `leaf`."""
+        """The entries from the root to `leaf`, as far as they were read."""
         found: list[Entry] = []
-        while leaf is not None:
-            entry = self._entries[leaf]
+        while leaf is not None and (entry := self._entries.get(leaf)) is not None:
             found.append(entry)
             leaf = entry.parent
         found.reverse()
         return found
 
     def holds(self, leaf: int | None, identity: int) -> bool:
-        """Whether the branch that ends in `leaf` holds the entry `identity`."""
+        """Whether the branch that ends in `leaf` holds the entry `identity`, which must be among those read."""
         if leaf == self.leaf:
             return self._length_to(identity) is not None
-        while leaf is not None and leaf > identity:
-            leaf = self._entries[leaf].parent
+        while leaf is not None and leaf > identity and (entry := self._entries.get(leaf)) is not None:
+            leaf = entry.parent
         return leaf == identity
+
+    def _take(self, entry: Entry) -> None:
+        self.leaf = leaf_after(entry, self.leaf, self)
+        self._entries[entry.id] = entry
+        self._newest = max(self._newest, entry.id)
+        if type(entry.record) is RedactRecord:
+            self.redacted |= {entry.record.target}
 
     def _follow_leaf(self) -> None:
         """Take the branch back to where the leaf's branch left it, and go on from there."""
         new: list[Entry] = []
         leaf = self.leaf
         while (length := self._length_to(leaf)) is None and leaf is not None:
-            new.append(self._entries[leaf])
-            leaf = new[-1].parent
+            entry = self._entries.get(leaf)
+            if entry is None:  # older than what was read
+                break
+            new.append(entry)
+            leaf = entry.parent
         del self._branch[length or 0 :]
         self._branch.extend(reversed(new))
 
@@ -128,3 +182,12 @@ class Tree:
             return len(branch)
         place = bisect_left(branch, identity, key=lambda entry: entry.id)
         return place + 1 if place < len(branch) and branch[place].id == identity else None
+
+
+def _moved(entry: Entry, parents: Mapping[int, int | None]) -> Entry:
+    """`entry` at its new place, with what was made from it."""
+    if entry.id not in parents:
+        return entry
+    moved = Entry(entry.id, parents[entry.id], entry.at, entry.record)
+    moved.memo.update(entry.memo)
+    return moved
