@@ -17,6 +17,7 @@ from .entries import Header
 from .locking import lock, unlock
 from .log import REAL_DISK, Disk, LogFile
 from .reading import Finding, Reading, read_session
+from .recovery import recover
 
 
 def create_log(path: Path, header: Header, disk: Disk = REAL_DISK) -> LogFile:
@@ -30,7 +31,7 @@ def create_log(path: Path, header: Header, disk: Disk = REAL_DISK) -> LogFile:
     except OSError as error:
         unlock(held, path)
         raise SessionError(f"cannot create the session {path}: {error.strerror or error}") from error
-    return LogFile(path, descriptor, length, held, disk)
+    return LogFile(path, descriptor, length, held, disk, synced=length)
 
 
 def open_log(path: Path, disk: Disk = REAL_DISK) -> tuple[LogFile, Reading]:
@@ -38,7 +39,11 @@ def open_log(path: Path, disk: Disk = REAL_DISK) -> tuple[LogFile, Reading]:
     _require_file(path)
     held = lock(path)
     try:
+        recover(path, disk)
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+    except SessionError:
+        unlock(held, path)
+        raise
     except OSError as error:
         unlock(held, path)
         raise SessionError(f"cannot open the session {path}: {error.strerror}") from error

@@ -1,54 +1,23 @@
 """A session: its log file and its tree, appended to from the event loop.
 
-Laws: what `append` returns is on disk; appends of one session are in the order of their calls; an append that was
-begun is finished even when its task is cancelled, so the tree never differs from the file (also when a host cancels
-the task in asyncio's own way, which no shield keeps out).
+Laws: what `append` returns is on disk, or counted in `unsaved`; appends of one session are in the order of their
+calls; an append that was begun is finished even when its task is cancelled, so the tree never differs from the file
+and what is unsaved (also when a host cancels the task in asyncio's own way, which no shield keeps out).
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 
-import anyio
 import anyio.to_thread
 
-from ..errors import SessionError
 from .entries import Entry, Header, Record
 from .log import LogFile
 from .opening import create_log, open_log
-from .placing import place
 from .reading import Finding
 from .tree import Tree
-
-
-class _Write:
-    """One append in a worker thread, and what came of it even if nobody waited for the thread."""
-
-    def __init__(self, log: LogFile, entries: Sequence[Entry]) -> None:
-        self._log = log
-        self._entries = entries
-        self._claim = threading.Lock()  # whoever takes it decides whether the append happens
-        self._ended = threading.Event()
-        self._written: tuple[Entry, ...] = ()
-
-    def run(self) -> None:
-        if self._claim.acquire(blocking=False):
-            try:
-                self._written = self._log.append(self._entries)
-            finally:
-                self._ended.set()
-
-    def settle(self) -> tuple[Entry, ...]:
-        """What is in the file now: all of the entries or none. Prevents an append that has not begun.
-
-        Waits, blocking, for one that has; after `run` has returned there is nothing to wait for.
-        """
-        if not self._claim.acquire(blocking=False):
-            self._ended.wait()
-        return self._written
+from .writer import Writer
 
 
 class Session:
@@ -61,9 +30,7 @@ class Session:
         self.path = log.path
         self.tree = tree
         self.findings = findings
-        self._log: LogFile | None = log
-        self._now = now
-        self._lock = anyio.Lock()
+        self._writer = Writer(header, log, lambda: self.tree, now)
 
     @property
     def id(self) -> str:
@@ -76,33 +43,48 @@ class Session:
     def branch(self) -> Sequence[Entry]:
         return self.tree.branch()
 
+    @property
+    def unsaved(self) -> int:
+        """How many entries, the newest, are in memory only, as the disk refused them."""
+        return self._writer.unsaved
+
+    @property
+    def outage(self) -> str | None:
+        """Why the disk refuses, in the system's words, while something is unsaved."""
+        return self._writer.outage
+
+    def is_saved(self, entry: int) -> bool:
+        """Whether the entry with that id is on disk."""
+        return self._writer.is_saved(entry)
+
+    def when_saving_changes(self, call: Callable[[], None]) -> None:
+        """Have `call` called when the disk begins to refuse, and when everything is saved again."""
+        self._writer.changed = call
+
     async def append(self, *records: Record) -> tuple[Entry, ...]:
         """Record `records` as one batch on the current leaf; the entries come back as the file holds them.
 
-        Raises `SessionError` when the disk refuses or the session is closed.
+        When the disk refuses they come back all the same: they are in memory, `unsaved` counts them, and they are
+        written before anything newer. Raises `SessionError` when the session is closed, `ValueError` or `TypeError`
+        for a record that could not be read back.
         """
-        async with self._lock:
-            if self._log is None:
-                raise SessionError(f"the session {self.id} is closed")
-            if not records:
-                return ()
-            write = _Write(self._log, place(self.tree, records, self._now()))
-            try:
-                with anyio.CancelScope(shield=True):
-                    await anyio.to_thread.run_sync(write.run)
-            finally:
-                entries = write.settle()
-                for entry in entries:
-                    self.tree.add(entry)
-        return entries
+        return await self._writer.append(records)
+
+    async def save(self) -> bool:
+        """Try to write what is unsaved. Whether everything is on disk now."""
+        return await self._writer.save()
+
+    async def wait_settled(self) -> None:
+        """Wait until nothing is unsaved, or the session is closed."""
+        await self._writer.wait_settled()
 
     async def close(self) -> None:
-        """Close the file and give up the lock; a second call does nothing. A session without entries leaves no file."""
-        with anyio.CancelScope(shield=True):
-            async with self._lock:
-                log, self._log = self._log, None
-                if log is not None:
-                    await anyio.to_thread.run_sync(partial(log.close, discard=not len(self.tree) and not self.findings))
+        """Close the file and give up the lock; a second call does nothing. A session without entries leaves no file.
+
+        What is unsaved is tried once more. Raises `SessionError` when the disk still refuses: its text names the file
+        in the system's temporary folder that holds those entries, or says how many are lost.
+        """
+        await self._writer.close(discard=lambda: not len(self.tree) and not self.findings)
 
 
 async def create_session(path: Path, header: Header, now: Callable[[], str]) -> Session:

@@ -154,20 +154,6 @@ async def arrived(gate: Gate) -> None:
     await anyio.to_thread.run_sync(gate.arrived.wait, 10)
 
 
-async def test_a_failed_append_leaves_the_tree_as_it_was(gated: tuple[Session, Gate]) -> None:
-    """Memory never runs ahead of the disk."""
-    session, gate = gated
-    gate.open.set()
-    await session.append(user("a"))
-    gate.error = OSError(28, "No space left on device")
-    with pytest.raises(SessionError, match="No space left"):
-        await session.append(user("b"))
-    gate.error = None
-    assert len(session.branch()) == 1
-    (entry,) = await session.append(user("c"))
-    assert (entry.id, entry.parent) == (2, 1) and agrees(session)
-
-
 async def test_the_tree_does_not_lead_the_disk(gated: tuple[Session, Gate]) -> None:
     """An entry is in the tree once it is on disk, not while it is written."""
     session, gate = gated

@@ -1,0 +1,268 @@
+"""Commits: what sessions wrote is brought to the disk, with one sync for all that wait.
+
+One thread of the process does it. A session that is alone gets its own write and its own sync. While a sync runs,
+appends of other sessions queue up; all of them are taken at once, each is written to its file, and when those are more
+than a few, one sync of a journal (`journal.py`) acknowledges them all. Nobody waits for a timer. Laws:
+- What ended without an error is on disk: in its own file, or in the journal.
+- An error of one file is that file's alone; a journal that refuses is done without.
+- A file that only the journal answers for is synced when it is quiet, when the journal is full, and when it is closed.
+- The thread lives as long as there is a file that was committed to and not left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+from ..errors import SessionError
+from .journal import Journal, journal_folder
+from .log import LogFile
+
+logger = logging.getLogger(__name__)
+
+_FEW = 2  # files that are synced one by one
+_QUIET = 1.0  # seconds without a commit until files are synced by themselves
+_LONGEST_PAUSE = 30.0  # seconds between attempts at files that cannot be synced
+_QUICK = 0.001  # seconds
+
+
+class Commit:
+    """Bytes on their way into a log: not begun, then begun, then ended (`error` says how)."""
+
+    def __init__(self, log: LogFile, data: bytes) -> None:
+        self.log = log
+        self.data = data
+        self.error: Exception | None = None
+        self.ended = False
+        self._claim = threading.Lock()  # whoever takes it decides whether it happens
+        self._running = threading.Lock()
+        self._running.acquire()
+        self._wake: Callable[[], object] | None = None
+
+    def begin(self) -> bool:
+        return self._claim.acquire(blocking=False)
+
+    def prevent(self) -> bool:
+        """Keep it from being begun; False when it was."""
+        return self._claim.acquire(blocking=False)
+
+    def end(self, error: Exception | None = None) -> None:
+        self.error, self.ended = error, True
+        self._running.release()
+        wake = self._wake
+        if wake is not None:
+            with contextlib.suppress(RuntimeError):  # the loop that waited is closed
+                wake()
+
+    def wait(self, timeout: float = -1) -> bool:
+        """Block until it has ended; False when it had not within `timeout` seconds (-1: as long as it takes)."""
+        if not self._running.acquire(timeout=timeout):
+            return False
+        self._running.release()
+        return True
+
+    def when_ended(self, wake: Callable[[], object]) -> None:
+        """Call `wake` once it has ended, in whatever thread."""
+        self._wake = wake
+        if self.ended:
+            wake()
+
+
+class _Farewell(Commit):
+    """A file is about to be closed: ends once it is synced by itself."""
+
+    def __init__(self, log: LogFile) -> None:
+        super().__init__(log, b"")
+
+
+class Committer:
+    """Its methods may be called from any thread; a log may have one commit at a time."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, in a process that was just forked: the thread stayed with the parent, and so did its files."""
+        self._guard = threading.Lock()
+        self._queue: SimpleQueue[Commit] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._members: set[LogFile] = set()
+        self._loose: dict[LogFile, None] = {}  # files that only a journal answers for, oldest first
+        self._journals: dict[tuple[Path, int], Journal] = {}
+        self._pause = _QUIET
+        self._last: tuple[LogFile | None, float] = (None, 0.0)
+
+    def commit(self, log: LogFile, data: bytes) -> Commit:
+        """Begin to bring `data` to the end of `log`."""
+        commit = Commit(log, data)
+        with self._guard:
+            self._members.add(log)
+            self._queue.put(commit)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="moonwake commits", daemon=True)
+                self._thread.start()
+        return commit
+
+    def leave(self, log: LogFile) -> None:
+        """Have `log` synced by itself and forget it; blocks. The caller closes it."""
+        with self._guard:
+            if log not in self._members:
+                return
+            farewell = _Farewell(log)
+            self._queue.put(farewell)
+        farewell.wait()
+
+    def quick(self, log: LogFile) -> bool:
+        """Whether the next commit of `log` will take less than a millisecond: so did the last, and it was alone."""
+        last, seconds = self._last
+        return last is log and seconds < _QUICK and self._queue.empty()
+
+    def _run(self) -> None:
+        while True:
+            taken = [each for each in self._take() if each.begin()]
+            try:
+                self._commit([each for each in taken if not isinstance(each, _Farewell)])
+                for each in taken:
+                    if isinstance(each, _Farewell):
+                        self._part(each)
+            except Exception as error:  # the boundary of the thread: whoever waits must hear of a fault of ours
+                logger.exception("committing failed")
+                for each in taken:
+                    if not each.ended:
+                        each.end(error)
+            if self._is_over():
+                return
+
+    def _take(self) -> list[Commit]:
+        """All that waits; nothing, when it was quiet and a file was synced instead."""
+        try:
+            taken = [self._queue.get(timeout=self._pause if self._loose else None)]
+        except Empty:
+            self._tidy()
+            return []
+        while True:
+            try:
+                taken.append(self._queue.get_nowait())
+            except Empty:
+                return taken
+
+    def _commit(self, commits: Sequence[Commit]) -> None:
+        if not commits:
+            return
+        began = time.perf_counter()
+        self._pause = _QUIET
+        alone: list[Commit] = []
+        together: dict[tuple[Path, int], list[Commit]] = {}
+        for each in commits:
+            try:
+                each.log.put(each.data)
+            except OSError as error:
+                each.end(error)
+                continue
+            if len(commits) <= _FEW or each.log.synced is None:  # a journal may only continue what is on disk
+                alone.append(each)
+            else:
+                together.setdefault(_key(each.log), []).append(each)
+        for key, group in together.items():
+            if len(group) <= _FEW or not self._journalled(key, group):
+                alone.extend(group)
+        for each in alone:
+            self._sync(each)
+        self._last = (commits[0].log if len(commits) == 1 else None, time.perf_counter() - began)
+
+    def _sync(self, commit: Commit) -> None:
+        try:
+            commit.log.sync()
+        except OSError as error:
+            commit.end(error)
+        else:
+            self._loose.pop(commit.log, None)
+            commit.end()
+
+    def _journalled(self, key: tuple[Path, int], group: Sequence[Commit]) -> bool:
+        """Whether one sync of the journal could stand for the syncs of all of `group`."""
+        try:
+            journal = self._journals.get(key)
+            if journal is None:
+                journal = self._journals[key] = Journal(key[0], group[0].log.disk)
+            if journal.full:
+                for log in list(self._loose):
+                    self._settle(log)
+                self._empty_journals()
+                if journal.full:
+                    return False
+            journal.write([each.log for each in group])
+        except (OSError, SessionError) as error:
+            logger.warning("cannot write the journal in %s (%s): files are synced one by one", key[0], error)
+            return False
+        for each in group:
+            each.log.vouched()
+            self._loose[each.log] = None
+            each.end()
+        return True
+
+    def _tidy(self) -> None:
+        """It is quiet: sync one file by itself."""
+        settled = self._settle(next(iter(self._loose)))
+        self._pause = 0.0 if settled else min(max(2 * self._pause, _QUIET), _LONGEST_PAUSE)
+        if not self._loose:
+            self._empty_journals()
+
+    def _settle(self, log: LogFile) -> bool:
+        if log not in self._loose:
+            return True
+        del self._loose[log]
+        try:
+            log.cut_back()
+            log.sync()
+        except OSError as error:
+            logger.warning("cannot sync %s (%s): the journal still holds what it may lack", log.path, error)
+            self._loose[log] = None
+            return False
+        return True
+
+    def _empty_journals(self) -> None:
+        needed = {_key(log) for log in self._loose}
+        for key, journal in self._journals.items():
+            if key not in needed and not journal.needed:
+                with contextlib.suppress(OSError):  # what it holds is true, only not needed
+                    journal.empty()
+
+    def _part(self, farewell: Commit) -> None:
+        log = farewell.log
+        if not self._settle(log):
+            self._journals[_key(log)].needed = True
+            del self._loose[log]
+        with self._guard:
+            self._members.discard(log)
+        if self._last[0] is log:
+            self._last = (None, 0.0)
+        farewell.end()
+
+    def _is_over(self) -> bool:
+        with self._guard:
+            if self._members or not self._queue.empty():
+                return False
+            journals, self._journals = list(self._journals.values()), {}
+            for journal in journals:
+                with contextlib.suppress(OSError):  # whoever opens a session next finds it and removes it
+                    journal.close()
+            self._thread = None
+            return True
+
+
+def _key(log: LogFile) -> tuple[Path, int]:
+    """Logs that may share a journal: those of one folder, on one disk."""
+    return journal_folder(log.path), id(log.disk)
+
+
+#: The one of this process.
+COMMITTER = Committer()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=COMMITTER.forget)

@@ -1,0 +1,56 @@
+"""What the session files ask of the disk, so that tests can hand in one that fails or forgets."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Protocol
+
+try:
+    from fcntl import F_FULLFSYNC, fcntl  # type: ignore[attr-defined,unused-ignore]  # macOS has it, others do not
+except ImportError:
+    F_FULLFSYNC = None
+
+
+class Disk(Protocol):
+    """Each raises `OSError`. `write` appends and returns how many bytes were taken; `sync` returns once what was
+    written lies on the disk itself."""
+
+    def write(self, descriptor: int, data: bytes, /) -> int: ...
+
+    def sync(self, descriptor: int, /) -> None: ...
+
+    def cut(self, descriptor: int, length: int, /) -> None: ...
+
+
+def _full_sync(descriptor: int) -> None:
+    """On macOS `fsync` reaches the drive's cache only (its fsync(2) says so); some file systems refuse the other."""
+    try:
+        fcntl(descriptor, F_FULLFSYNC)
+    except OSError:
+        os.fsync(descriptor)
+
+
+class _RealDisk:
+    write = staticmethod(os.write)
+    sync = staticmethod(getattr(os, "fdatasync", os.fsync) if F_FULLFSYNC is None else _full_sync)
+    cut = staticmethod(os.ftruncate)
+
+
+REAL_DISK: Disk = _RealDisk()
+
+
+def write_all(disk: Disk, descriptor: int, data: bytes) -> None:
+    """Write `data`, or raise `OSError`: a disk that takes only a part of it has refused."""
+    written = disk.write(descriptor, data)
+    if written != len(data):
+        raise OSError(f"only {written:,} of {len(data):,} bytes were written")
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in `folder` are on disk. Raises `OSError`."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,273 @@
+"""The writing side of a session: appends in order, and what the disk refused until it takes it.
+
+Laws: appends are in the order of their calls; all that wait for the same session are one write; an append that was
+begun is finished even when its task is cancelled, also when a host cancels the task in asyncio's own way, which no
+shield keeps out. What the disk refuses lives on in memory, is counted as unsaved, and is written, in order, before
+anything newer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+
+from ..errors import SessionError
+from .codec import decode_batch, encode_batch
+from .commit import COMMITTER, Commit
+from .entries import (
+    Entry,
+    Header,
+    InboxRecord,
+    IntentRecord,
+    LeafRecord,
+    MessageRecord,
+    OutcomeRecord,
+    Record,
+    RequestRecord,
+    ResultRecord,
+)
+from .log import LogFile, why
+from .placing import place
+from .rescue import rescue, told
+from .tree import Tree
+
+_LENT = 0.001  # seconds that the event loop waits itself for a disk that is quick: waking it up takes longer
+_MOST_LENT = 16  # times in a row; then others get their turn
+_SMALL = 16_384  # characters that are encoded on the event loop
+
+
+class _Append:
+    """Records that somebody wants appended. `lines` is None where their large content was refused by the disk."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self.records = records
+        self.entries: tuple[Entry, ...] = ()
+        self.lines: bytes | None = None
+        self.error: Exception | None = None
+        self.settled = False
+
+
+class Writer:
+    """`tree` gives the tree that appends extend, `now` the time of an entry. `changed` is called when the disk begins
+    to refuse and when everything is saved again."""
+
+    def __init__(self, header: Header, log: LogFile, tree: Callable[[], Tree], now: Callable[[], str]) -> None:
+        self.changed: Callable[[], None] | None = None
+        self.outage: str | None = None  # why the disk refuses, while something is unsaved
+        self.lock = anyio.Lock(fast_acquire=True)
+        self._header = header
+        self._log: LogFile | None = log
+        self._tree = tree
+        self._now = now
+        self._waiting: list[_Append] = []
+        self._backlog: list[_Append] = []
+        self._settled = anyio.Event()
+        self._lent = 0
+
+    @property
+    def unsaved(self) -> int:
+        """How many entries are in memory only."""
+        return sum(len(each.entries) for each in self._backlog)
+
+    def is_saved(self, entry: int) -> bool:
+        return not self._backlog or entry < self._backlog[0].entries[0].id
+
+    async def append(self, records: Sequence[Record]) -> tuple[Entry, ...]:
+        """The entries that `records` became, saved or not. Raises `SessionError` when the session is closed."""
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        append = _Append(records)
+        self._waiting.append(append)
+        try:
+            async with self.lock:
+                if not append.settled:
+                    await self._write_waiting()
+        finally:
+            if not append.settled:
+                self._waiting.remove(append)
+        if append.error is not None:
+            raise append.error
+        return append.entries
+
+    async def save(self) -> bool:
+        """Try to write what is unsaved; whether nothing is unsaved any more."""
+        if self._backlog:
+            async with self.lock:
+                if self._backlog and self._log is not None:
+                    await self._write(self._log, [])
+        return not self._backlog
+
+    async def wait_settled(self) -> None:
+        """Wait until nothing is unsaved, or the session is closed."""
+        while self._backlog and self._log is not None:
+            await self._settled.wait()
+
+    async def close(self, *, discard: Callable[[], bool]) -> None:
+        """Close the file and give up the lock; a second call does nothing. Raises `SessionError` that tells where the
+        entries are that could not be saved."""
+        with anyio.CancelScope(shield=True):
+            async with self.lock:
+                log = self._log
+                if log is None:
+                    return
+                if self._backlog:
+                    await self._write(log, [])
+                self._log = None
+                self._settled.set()
+                problem = await anyio.to_thread.run_sync(self._part, log, discard())
+        if problem is not None:
+            raise SessionError(problem)
+
+    def _part(self, log: LogFile, discard: bool) -> str | None:
+        try:
+            if not self._backlog:
+                return None
+            saved: Path | OSError
+            try:
+                saved = rescue(self._header, [each.entries for each in self._backlog])
+            except OSError as error:
+                saved = error
+            return told(log.path, self.unsaved, self.outage or "", saved)
+        finally:
+            COMMITTER.leave(log)
+            log.close(discard=discard)
+
+    async def _write_waiting(self) -> None:
+        if self._log is None:
+            raise SessionError(f"the session {self._header.id} is closed")
+        appends = list(self._waiting)
+        prepare = partial(_prepare, self._log, self._tree(), appends, self._now)
+        if all(_is_small(record) for append in appends for record in append.records):
+            prepare()
+        else:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(prepare)
+        await self._write(self._log, appends)
+
+    async def _write(self, log: LogFile, appends: list[_Append]) -> None:
+        """Bring the backlog and `appends` to the disk, and say what came of it."""
+        for append in appends:
+            if append.error is not None:
+                self._settle(append)
+        appends = [append for append in appends if append.error is None]
+        lines = await self._lines(log, appends)
+        if isinstance(lines, OSError):
+            self._keep(appends, lines)
+            return
+        if not lines:
+            return
+        lend = self._lent < _MOST_LENT and COMMITTER.quick(log)
+        self._lent = self._lent + 1 if lend else 0
+        commit = COMMITTER.commit(log, lines)
+        try:
+            if not lend or not commit.wait(_LENT):
+                with anyio.CancelScope(shield=True):
+                    await _ended(commit)
+        finally:
+            if not commit.prevent():
+                commit.wait()
+                self._keep(appends, commit.error)
+
+    async def _lines(self, log: LogFile, appends: list[_Append]) -> bytes | OSError:
+        """All that is to be written, or why it cannot be: large content that the disk refuses."""
+        late = [each for each in (*self._backlog, *appends) if each.lines is None]
+        if late:
+            try:
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(_encode_late, log, late)
+            except OSError as error:
+                return error
+        return b"".join(each.lines or b"" for each in (*self._backlog, *appends))
+
+    def _keep(self, appends: list[_Append], error: Exception | None) -> None:
+        """Take the entries into the tree; those that are not saved stay in mind."""
+        if error is not None and not isinstance(error, OSError):
+            for append in appends:
+                append.error = error
+                self._settle(append)
+            return
+        tree = self._tree()
+        for append in appends:
+            for entry in append.entries:
+                tree.add(entry)
+            self._settle(append)
+        before = self.outage
+        if error is None:
+            self._backlog.clear()
+            self.outage = None
+            self._settled.set()
+        else:
+            self._backlog += [each for each in appends if each.entries]
+            self.outage = why(error)
+            if before is None:
+                self._settled = anyio.Event()
+        if (before is None) != (self.outage is None) and self.changed is not None:
+            self.changed()
+
+    def _settle(self, append: _Append) -> None:
+        append.settled = True
+        with contextlib.suppress(ValueError):  # whoever asked for it was cancelled and took it away
+            self._waiting.remove(append)
+
+
+def _prepare(log: LogFile, tree: Tree, appends: list[_Append], now: Callable[[], str]) -> None:
+    """Give each append its entries and lines, or its error; what cannot be encoded takes no place."""
+    while True:
+        good = [append for append in appends if append.error is None]
+        entries = iter(place(tree, list(chain.from_iterable(append.records for append in good)), now()))
+        for append in good:
+            placed = tuple(islice(entries, len(append.records)))
+            try:
+                append.entries, append.lines = _encoded(log, placed)
+            except (ValueError, TypeError) as error:
+                append.error = error
+                break
+        else:
+            return
+
+
+def _encoded(log: LogFile, placed: tuple[Entry, ...]) -> tuple[tuple[Entry, ...], bytes | None]:
+    try:
+        return log.encode(placed)
+    except OSError:  # its large content has no place on the disk now
+        return decode_batch(encode_batch(placed)), None
+
+
+def _encode_late(log: LogFile, appends: list[_Append]) -> None:
+    for append in appends:
+        append.lines = log.encode(append.entries)[1]
+
+
+def _is_small(record: Record) -> bool:
+    """Whether encoding it takes no time worth a thread, and surely no file of its own."""
+    match record:
+        case MessageRecord() | ResultRecord() | InboxRecord():
+            if isinstance(record, ResultRecord) and record.whole is not None:
+                return False
+            return sum(_length(part) for part in record.content) < _SMALL
+        case IntentRecord() | RequestRecord() | OutcomeRecord() | LeafRecord():
+            return True
+        case _:
+            return False
+
+
+def _length(part: object) -> int:
+    return sum(len(text) for name in ("text", "data", "arguments") if isinstance(text := getattr(part, name, ""), str))
+
+
+async def _ended(commit: Commit) -> None:
+    """Wait for a commit while the event loop goes on."""
+    event = anyio.Event()
+    loop = anyio.lowlevel.current_token().native_token
+    later = getattr(loop, "call_soon_threadsafe", None) or loop.run_sync_soon  # type: ignore[attr-defined]  # asyncio's, or trio's
+    commit.when_ended(partial(later, event.set))
+    await event.wait()
+
+
+__all__ = ["Writer"]
