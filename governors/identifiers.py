@@ -40,7 +40,7 @@ class RunningIds:
                 changed.append(_with_call_ids(message, identities))
                 expected = iter(identities)
             elif isinstance(message, ToolResult):
-                changed.append(_answering(message, next(expected)))
+                changed.append(answering(message, next(expected)))
             else:
                 changed.append(message)
         return changed
@@ -67,7 +67,7 @@ def legal_ids(messages: Messages, pattern: str) -> Messages:
             identities = tuple(renamed[index, number] for number in range(len(message.calls)))
             changed.append(_with_call_ids(message, identities))
         elif isinstance(message, ToolResult) and index in answers:
-            changed.append(_answering(message, renamed[answers[index]]))
+            changed.append(answering(message, renamed[answers[index]]))
         else:
             changed.append(message)
     return same_or(messages, changed)
@@ -133,7 +133,8 @@ def _with_call_ids(reply: AssistantMessage, identities: tuple[str, ...]) -> Assi
     return remember(reply, f"ids/{identities!r}", renamed)
 
 
-def _answering(result: ToolResult, identity: str) -> ToolResult:
+def answering(result: ToolResult, identity: str) -> ToolResult:
+    """`result` as the answer to the call with that id, made once."""
     if identity == result.call_id:
         return result
     return remember(result, f"id/{identity}", lambda: replace(result, call_id=identity))

@@ -7,23 +7,33 @@ records, as the request's own record names it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
 
 from governors.decisions import Cut, DropImages, DropThinking, Stub
-from governors.messages import AssistantMessage, Image, Message, Messages, Text, Thinking, ToolResult
+from governors.messages import AssistantMessage, Image, Message, Messages, Text, Thinking, ToolResult, UserMessage
 from governors.microcompact import image_stub, stub
 from governors.report import Action, Governed
 
-from ..session.entries import EditRecord, Entry, HeadRecord, MessageRecord, ResultRecord
+from ..session.entries import EditRecord, Entry, HeadRecord, MessageRecord, Pinned, ResultRecord
+from ..session.pins import fit_pins, pins_message, pins_to_carry
 from ..session.projection import Projection
-from ..session.spending import spent
-from .inbox import carried, waiting_items
+from ..session.ranges import newest_head, range_of
+from ..session.redaction import carried_summary, stale_at
+from ..session.standing import Standing
+
+#: The tokens that a model may find in a message.
+Measure: TypeAlias = Callable[[UserMessage], int]
+
+_PINNED_SHARE = 4  # pins take no more than one part in so many of a budget
 
 
 def records_of(
-    governed: Governed, projection: Projection, branch: Sequence[Entry], entries: Sequence[Entry]
+    governed: Governed, projection: Projection, branch: Sequence[Entry], standing: Standing, measure: Measure
 ) -> tuple[EditRecord | HeadRecord, ...]:
-    """The records that make `governed.decisions` durable; none when nothing has changed."""
+    """The records that make `governed.decisions` durable; none when nothing has changed. `measure` gives the tokens of
+    pins."""
     messages = projection.messages
     actions = {action.governor: action for action in governed.report.actions}
     records: list[EditRecord | HeadRecord] = []
@@ -37,7 +47,7 @@ def records_of(
             case DropThinking(place=place, until=until):
                 records.extend(edit for message in messages[place:until] for edit in _without_thinking(message, branch))
             case Cut():
-                records.append(_head(decision, governed, projection, branch, entries))
+                records.append(_head(decision, governed, projection, branch, standing, measure))
             case _:
                 pass
     return tuple(records)
@@ -97,28 +107,67 @@ def _without_images(message: Message, count: int, branch: Sequence[Entry]) -> li
 
 
 def _head(
-    cut: Cut, governed: Governed, projection: Projection, branch: Sequence[Entry], entries: Sequence[Entry]
+    cut: Cut,
+    governed: Governed,
+    projection: Projection,
+    branch: Sequence[Entry],
+    standing: Standing,
+    measure: Measure,
 ) -> HeadRecord:
     messages = projection.messages
     start = messages[cut.start].origin
     assert isinstance(start, int)
-    earlier = next((entry.record for entry in reversed(branch) if isinstance(entry.record, HeadRecord)), None)
-    return HeadRecord(
+    before = newest_head(branch)
+    earlier = before.record if before is not None and isinstance(before.record, HeadRecord) else None
+    stale = stale_at({entry.id: entry for entry in branch}, standing.redactions)
+    quote, quoted = cut.quote, None if cut.quote is None else _quoted(messages, cut.start)
+    if cut.quote is None and earlier is not None and earlier.start == start:  # the turn goes on: so does its question
+        quote, quoted = earlier.quote, earlier.quoted
+    head = HeadRecord(
         start=start,
         resume=_resume(messages, cut, earlier, start),
         baseline=projection.state.baseline,
         cause="snip",
         generation=projection.generation + 1,
-        summary=earlier.summary if earlier is not None else None,
-        quote=cut.quote,
+        summary=carried_summary(before, stale),
+        quote=quote,
+        quoted=quoted,
         placement=earlier.placement if earlier is not None else "first",
         settings=dict(projection.settings),
         open_calls=projection.open_calls(start),
-        inbox=tuple(carried(item) for item in waiting_items(entries)),
-        spent=spent(entries),
+        inbox=standing.waiting,
+        spent=standing.spent,
         before=governed.report.before,
         after=governed.report.after,
     )
+    return replace(head, pins=_pins(head, earlier, governed, projection, branch, standing, measure))
+
+
+def _pins(
+    head: HeadRecord,
+    earlier: HeadRecord | None,
+    governed: Governed,
+    projection: Projection,
+    branch: Sequence[Entry],
+    standing: Standing,
+    measure: Measure,
+) -> tuple[Pinned, ...]:
+    """The pinned entries that `head` carries, within their share of the budget and of what the request leaves free."""
+    shown = range_of(replace(head, resume=branch[-1].id + 1) if head.resume == 0 else head)
+    pins = pins_to_carry(branch, shown, projection.open, earlier, standing.pins, standing.redacted)
+    if not pins:
+        return ()
+    report = governed.report
+    held = earlier.pins if earlier is not None else ()  # what is free was measured with them in view
+    free = report.budget - report.after + (measure(pins_message(0, held, lambda _: False)) if held else 0)
+    return fit_pins(pins, min(report.budget // _PINNED_SHARE, free), measure)
+
+
+def _quoted(messages: Messages, start: int) -> int | None:
+    """The entry of the reply that the message at the index `start` answers: the question that a cut quotes."""
+    replies = (each for each in reversed(messages[:start]) if isinstance(each, AssistantMessage))
+    origin = next((reply.origin for reply in replies if reply.text.strip()), None)
+    return origin if isinstance(origin, int) else None
 
 
 def _resume(messages: Messages, cut: Cut, earlier: HeadRecord | None, start: int) -> int | None:

@@ -1,12 +1,13 @@
 """The request of a conversation as it grows: governed and encoded message by message, not anew for each call.
 
 `Drafts` keeps a governor and an encoder for as long as each projection extends the one before it, and makes new ones
-after whatever moves the prefix (a head, an edit, a switch of model or tools). What comes out is the same either way.
+after whatever moves the prefix (a head, an edit, a redaction, a switch of model or tools). What comes out is the same
+either way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from governors.budget import Budget
@@ -22,6 +23,9 @@ from governors.wire import WIRES
 from governors.wire.encoder import Encoder
 
 from ..providers.base import ModelInfo
+from ..session.entries import Entry
+from ..session.live import LiveProjection
+from ..session.projection import Projection
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,33 +44,44 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where things are in the messages of a projection, by index: what leads, where the turn began, where a context
-    may begin, and from where on the replies' usage tells how large the request is."""
+    """Where things are in the messages of a projection, by index: where the turn began, where a context may begin.
+    What is only asked of a request that begins anew: how many messages lead, and from where on the replies' usage
+    tells how large it is."""
 
-    lead: int
     turn: int
     boundaries: Collection[int]
-    measured_since: int
+    lead: Callable[[], int]
+    measured_since: Callable[[], int]
 
 
 class Drafts:
-    """One agent's. Not pure: it remembers the last request."""
+    """One agent's. Not pure: it remembers the last request, and what it was made from (`live`)."""
 
     def __init__(self, counter: Counter) -> None:
-        self._counter = counter
+        self.counter = counter
+        self.live = LiveProjection()
         self._frame: Frame | None = None
-        self._seen: list[Message] = []
+        self._given = 0  # messages that the governor has
         self._governor: Governor | None = None
         self._encoder: Encoder | None = None
         self._encoded = 0
 
+    def project(self, branch: Sequence[Entry], redacted: Collection[int]) -> Projection:
+        """What `branch` shows, for `govern`."""
+        return self.live.project(branch, redacted)
+
+    def pending(self, branch: Sequence[Entry], redacted: Collection[int]) -> int:
+        """About how many entries the next request is to be made from, as far as can be told by now."""
+        return len(branch) if self._governor is None else self.live.pending(branch, redacted)
+
     def govern(self, frame: Frame, messages: Sequence[Message], place: Place, cache: Moment | None) -> Governed:
-        """The governed request. Raises `ContextOverflow`."""
-        governor = self._continued(frame, messages)
+        """The governed request with `messages`, those of the last projection. Raises `ContextOverflow`."""
+        governor = self._continued(frame)
         if governor is None:
             governor = self._begin(frame, messages, place)
-        new = messages[len(self._seen) :]
-        self._seen.extend(new)
+        new = messages[self._given :]
+        self._given = len(messages)
+        self.live.settle()
         self._governor = None  # until this has gone well
         governed = governor.step(new, cache, turn=place.turn, boundaries=place.boundaries)
         if all(isinstance(decision, Missed) for decision in governed.decisions):  # the log knows of those by itself
@@ -93,36 +108,31 @@ class Drafts:
         self._encoded = len(messages)
         return self._encoder
 
-    def _continued(self, frame: Frame, messages: Sequence[Message]) -> Governor | None:
+    def _continued(self, frame: Frame) -> Governor | None:
         """The governor of the last request, if this one extends it."""
-        seen = self._seen
-        if self._governor is None or frame != self._frame or len(messages) < len(seen):
+        if frame != self._frame or self.live.steady < self._given:
             return None
-        return self._governor if all(map(_is, seen, messages)) else None
+        return self._governor
 
     def _begin(self, frame: Frame, messages: Sequence[Message], place: Place) -> Governor:
         info = frame.model
         estimator = estimator_of(
             messages,
-            self._counter,
+            self.counter,
             family=frame.factor,
             model=info.id,
-            fixed=fixed_count(frame.system, frame.tools, self._counter),
-            since=place.measured_since,
+            fixed=fixed_count(frame.system, frame.tools, self.counter),
+            since=place.measured_since(),
         )
-        self._frame, self._seen, self._encoder = frame, [], None
+        self._frame, self._given, self._encoder = frame, 0, None
         return Governor(
             frame.budget,
             Policy(spared=frame.spared),
-            counter=self._counter,
+            counter=self.counter,
             abilities=info.abilities,
             system=frame.system,
             tools=frame.tools,
             estimator=estimator,
             model=info.id,
-            lead=place.lead,
+            lead=place.lead(),
         )
-
-
-def _is(one: Message, other: Message) -> bool:
-    return one is other

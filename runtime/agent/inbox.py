@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from governors.messages import Image, Text
 
-from ..session.entries import Entry, HeadRecord, InboxRecord, InboxState, MessageRecord, Waiting
+from ..session.entries import Entry, InboxState, MessageRecord, Waiting
+from ..session.standing import Standing, standing_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,22 +31,12 @@ class InboxItem:
 
 def waiting_items(entries: Iterable[Entry]) -> tuple[InboxItem, ...]:
     """The items that are neither delivered nor dropped, oldest first."""
-    items: dict[int, InboxItem] = {}
-    for entry in entries:
-        match entry.record:
-            case InboxRecord(item=None) as record:
-                items[entry.id] = InboxItem(entry.id, record.state, record.content, record.context)
-            case InboxRecord(item=int() as item, state=state) if item in items:
-                old = items[item]
-                items[item] = InboxItem(item, state, old.content, old.context)
-            case MessageRecord(inbox=int() as item):
-                items.pop(item, None)
-            case HeadRecord(inbox=waiting):  # what was read may begin after the entries that held it
-                for each in waiting:
-                    items.setdefault(each.entry, InboxItem(each.entry, each.state, each.content, each.context))
-            case _:
-                pass
-    return tuple(item for item in items.values() if item.state in ("queued", "steered", "held"))
+    return items_of(standing_of(entries))
+
+
+def items_of(standing: Standing) -> tuple[InboxItem, ...]:
+    """The same, from what holds in the session."""
+    return tuple(InboxItem(each.entry, each.state, each.content, each.context) for each in standing.waiting)
 
 
 def in_state(items: Sequence[InboxItem], *states: InboxState) -> tuple[InboxItem, ...]:

@@ -7,22 +7,22 @@ that what is sent is always what the log says.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 
 from governors.budget import Budget
 from governors.economy import Economy
 from governors.errors import IllegalPayload
-from governors.messages import AssistantMessage, Messages, ToolResult, UserMessage
-from governors.microcompact import handle_of
+from governors.messages import AssistantMessage, Messages, UserMessage
 from governors.policy import Moment
 from governors.report import Governed
+from governors.tokens import message_tokens, scaled
 from governors.wire.encoder import Encoder
 
 from ..providers.base import ChosenModel, ModelInfo
 from ..session.entries import (
-    CallReference,
     EditRecord,
     Entry,
     HeadRecord,
@@ -30,9 +30,9 @@ from ..session.entries import (
     OutcomeRecord,
     Record,
     RequestRecord,
-    ResultRecord,
 )
-from ..session.projection import Projection, project
+from ..session.projection import Projection
+from ..session.standing import Standing, standing_of
 from .decided import records_of
 from .drafts import Drafts, Frame, Place
 from .fit import Fit, budget_of
@@ -60,9 +60,10 @@ class Decided:
 @dataclass(frozen=True, slots=True)
 class Situation:
     """What a request is prepared from. `entries` are all of the session, `turn` the entry that opened the turn.
-    `margin` (tokens) and `thinking` are the user's settings. `cache` is None when what it says was weighed already."""
+    `margin` (tokens) and `thinking` are the user's settings. `cache` is None when what it says was weighed already.
+    `standing` is what holds after all entries, for callers who know: then `entries` are not read."""
 
-    entries: Sequence[Entry]
+    entries: Iterable[Entry]
     branch: Sequence[Entry]
     turn: int
     model: ChosenModel
@@ -71,6 +72,7 @@ class Situation:
     margin: int | None = None
     thinking: str | None = None
     cache: Moment | None = None
+    standing: Standing | None = None
 
     @property
     def budget(self) -> Budget:
@@ -87,16 +89,20 @@ class Preparation:
 
 def prepare(situation: Situation) -> Preparation:
     """Raises `ContextOverflow` when what must stay is over budget, `IllegalPayload` when a rule is broken."""
-    projection = project(situation.branch)
-    frame = _frame(situation, projection)
-    governed = situation.drafts.govern(frame, projection.messages, _place(situation, projection), situation.cache)
-    records = records_of(governed, projection, situation.branch, situation.entries)
+    standing = standing_of(situation.entries) if situation.standing is None else situation.standing
+    drafts, branch = situation.drafts, situation.branch
+    projection = drafts.project(branch, standing.redacted)
+    frame = _frame(situation, projection, standing)
+    governed = drafts.govern(frame, projection.messages, _place(situation, projection, standing), situation.cache)
+    records = records_of(governed, projection, branch, standing, partial(_measure, situation))
     if records:
         return Preparation(Decided(records, governed), governed.economy)
-    return Preparation(_request(situation, frame, projection, governed), governed.economy)
+    return Preparation(_request(situation, standing, frame, projection, governed), governed.economy)
 
 
-def _request(situation: Situation, frame: Frame, projection: Projection, governed: Governed) -> Prepared:
+def _request(
+    situation: Situation, standing: Standing, frame: Frame, projection: Projection, governed: Governed
+) -> Prepared:
     info = frame.model
     encoder = situation.drafts.encoder(frame, governed.messages)
     violations = tuple(each for each in encoder.violations() if each.severity != "$")
@@ -111,10 +117,14 @@ def _request(situation: Situation, frame: Frame, projection: Projection, governe
         forecast=governed.report.after,
         budget=governed.report.budget,
         blocks=encoder.blocks,
-        stand_ins=_stand_ins(projection.messages, projection.stand_ins),
+        stand_ins=projection.stand_ins,
         decisions=_decisions(situation.branch),
     )
-    return Prepared(encoder, record, projection, _cause(situation, encoder))
+    return Prepared(encoder, record, projection, _cause(situation, encoder, standing.redaction))
+
+
+def _measure(situation: Situation, message: UserMessage) -> int:
+    return scaled(message_tokens(message, situation.drafts.counter), situation.fit.factor)
 
 
 def _decisions(branch: Sequence[Entry]) -> tuple[int, ...]:
@@ -123,7 +133,7 @@ def _decisions(branch: Sequence[Entry]) -> tuple[int, ...]:
     return tuple(sorted(entry.id for entry in since if isinstance(entry.record, EditRecord | HeadRecord)))
 
 
-def _frame(situation: Situation, projection: Projection) -> Frame:
+def _frame(situation: Situation, projection: Projection, standing: Standing) -> Frame:
     info = situation.model.info
     return Frame(
         model=info,
@@ -133,46 +143,26 @@ def _frame(situation: Situation, projection: Projection) -> Frame:
         tools=projection.tools if info.abilities.tools else (),
         head=projection.head,
         thinking=projection.settings.get("thinking", situation.thinking),
-        spared=_spared(situation.branch),
+        spared=situation.drafts.live.spared(standing.pins),
     )
 
 
-def _place(situation: Situation, projection: Projection) -> Place:
-    messages = projection.messages
+def _place(situation: Situation, projection: Projection, standing: Standing) -> Place:
+    messages, rendering = projection.messages, situation.drafts.live.rendering
     return Place(
-        lead=sum(1 for _ in takewhile(lambda message: message.origin == projection.head, messages)),
-        turn=_index_of(messages, situation.turn),
-        boundaries=_boundaries(messages, situation.branch),
-        measured_since=_measured_since(messages, situation.branch),
+        turn=rendering.places.get(situation.turn, 0),
+        boundaries=rendering.openings,
+        lead=lambda: sum(1 for _ in takewhile(lambda message: message.origin == projection.head, messages)),
+        measured_since=partial(_measured_since, messages, situation.branch, standing.redaction),
     )
 
 
-def _spared(branch: Sequence[Entry]) -> frozenset[str]:
-    """The results that a person wanted to see whole again: the governors leave them so as long as they can."""
-    wanted = {
-        entry.record.target
-        for entry in branch
-        if isinstance(entry.record, EditRecord) and entry.record.action == "restore" and entry.record.cause == "user"
-    }
-    if not wanted:
-        return frozenset()
-    found = (entry.record for entry in branch if entry.id in wanted)
-    return frozenset(handle_of(record.content) for record in found if isinstance(record, ResultRecord))
-
-
-def _index_of(messages: Messages, entry: int) -> int:
-    for index, message in enumerate(messages):
-        if message.origin == entry and isinstance(message, UserMessage):
-            return index
-    return 0
-
-
-def _measured_since(messages: Messages, branch: Sequence[Entry]) -> int:
-    """The index of the first reply to a request that was made after the newest head or edit: only from there on does
-    a reply's usage tell how large the request is now."""
+def _measured_since(messages: Messages, branch: Sequence[Entry], redaction: int) -> int:
+    """The index of the first reply to a request that was made after the newest head, edit or redaction: only from there
+    on does a reply's usage tell how large the request is now."""
     measured: set[int] = set()
     answered = 0
-    for entry in reversed(branch):
+    for entry in takewhile(lambda entry: entry.id > redaction, reversed(branch)):
         match entry.record:
             case HeadRecord() | EditRecord():
                 break
@@ -191,41 +181,23 @@ def _measured_since(messages: Messages, branch: Sequence[Entry]) -> int:
     return len(messages)
 
 
-def _boundaries(messages: Messages, branch: Sequence[Entry]) -> frozenset[int]:
-    """Where a context may begin: at messages that users sent to open a turn."""
-    opening = {
-        entry.id
-        for entry in branch
-        if isinstance(entry.record, MessageRecord) and entry.record.role == "user" and not entry.record.steered
-    }
-    return frozenset(index for index, message in enumerate(messages) if message.origin in opening)
-
-
-def _stand_ins(messages: Messages, candidates: Sequence[CallReference]) -> tuple[CallReference, ...]:
-    """Which of the calls without a result this request really carries."""
-    carried = sum(1 for message in messages if isinstance(message, ToolResult) and message.stand_in)
-    assert carried == len(candidates), "the projection and the request disagree about missing results"
-    return tuple(candidates)
-
-
-def _cause(situation: Situation, encoder: Encoder) -> str | None:
+def _cause(situation: Situation, encoder: Encoder, redaction: int) -> str | None:
     """Why the request does not extend the previous one for this model; None when it does, or is the first."""
     info = situation.model.info
-    previous: Record | None = None
-    later: list[Entry] = []
-    for entry in reversed(situation.branch):
-        if _same_chain(entry.record, info):
-            previous = entry.record
-            break
-        later.append(entry)
-    if not isinstance(previous, RequestRecord):
+    later = list(takewhile(lambda entry: not _same_chain(entry.record, info), reversed(situation.branch)))
+    if len(later) == len(situation.branch):
         return None
+    newest = situation.branch[-1 - len(later)]
+    previous = newest.record
+    assert isinstance(previous, RequestRecord)
     if encoder.blocks >= previous.blocks and encoder.prefix_at(previous.blocks) == previous.prefix:
         return None
     if any(isinstance(entry.record, HeadRecord) for entry in later):
         return "head"
     if any(isinstance(entry.record, EditRecord) for entry in later):
         return "edit"
+    if redaction > newest.id:
+        return "redact"
     if any(entry.record.type == "system" for entry in later):
         return "tools"
     return "unexplained"

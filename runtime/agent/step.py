@@ -7,7 +7,7 @@ An overflow that the provider reports is answered by fitting the request, a boun
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import anyio
@@ -50,7 +50,9 @@ from ..session.entries import (
     RequestRecord,
     SettingRecord,
 )
+from ..session.projection import Projection
 from ..session.session import Session
+from ..session.standing import Standing
 from .announce import Announcer
 from .drafts import Drafts
 from .fit import Fit, fit_setting, known_fit, learn
@@ -59,19 +61,21 @@ from .thrift import Thrift
 
 _MOST_DECISIONS = 4  # each must bring the request down; more would mean that they do not
 _MOST_REFITS = 3
+_AT_ONCE = 300  # entries that are read on the event loop; more take milliseconds, and go to a thread
 _VOCABULARY_WAIT = 10.0  # seconds; it takes 0.5 to 2
 
 
 @dataclass(frozen=True, slots=True)
 class Desk:
     """What a model call needs. `model` is asked for each step, as the user may switch; `thrift` gives what is known of
-    its cache, `now` the time (seconds since 1970)."""
+    its cache, `standing` what holds in the session whatever branch is shown, `now` the time (seconds since 1970)."""
 
     session: Session
     model: Callable[[], ChosenModel]
     drafts: Drafts
     announcer: Announcer
     thrift: Callable[[ChosenModel], Thrift]
+    standing: Callable[[], Standing]
     now: Callable[[], float]
     margin: int | None = None
     thinking: str | None = None
@@ -94,7 +98,7 @@ async def run_model_call(desk: Desk, turn: int) -> StepResult:
     """
     for attempt in range(_MOST_REFITS + 1):
         model = desk.model()
-        fit = known_fit(model, _settings(desk.session))
+        fit = known_fit(model, desk.standing().settings)  # an overflow's lesson is true on every branch
         prepared = await _prepare(desk, model, fit, turn, weigh=attempt == 0)
         result = await _call(desk, model, prepared)
         problem = result.problem
@@ -106,15 +110,6 @@ async def run_model_call(desk: Desk, turn: int) -> StepResult:
     raise AssertionError("unreachable: the last attempt returns")
 
 
-def _settings(session: Session) -> dict[str, object]:
-    """What overflows taught, from anywhere in the session: it is true on every branch."""
-    found: dict[str, object] = {}
-    for entry in session.tree.entries:
-        if isinstance(entry.record, SettingRecord):
-            found[entry.record.name] = entry.record.value
-    return found
-
-
 async def _prepare(desk: Desk, model: ChosenModel, fit: Fit, turn: int, *, weigh: bool) -> Prepared:
     if not vocabulary_loaded():
         with anyio.move_on_after(_VOCABULARY_WAIT):  # until it is there, counting is by bytes, an upper bound
@@ -122,10 +117,14 @@ async def _prepare(desk: Desk, model: ChosenModel, fit: Fit, turn: int, *, weigh
     session, thrift = desk.session, desk.thrift(model)
     cache = thrift.wanted(desk.now()) if weigh else None
     for _ in range(_MOST_DECISIONS):
+        standing, branch = desk.standing(), session.branch()
         situation = Situation(
-            session.tree.entries, session.branch(), turn, model, fit, desk.drafts, desk.margin, desk.thinking, cache
+            (), branch, turn, model, fit, desk.drafts, desk.margin, desk.thinking, cache, standing=standing
         )
-        preparation = prepare(situation)
+        if desk.drafts.pending(branch, standing.redacted) <= _AT_ONCE:
+            preparation = prepare(situation)
+        else:
+            preparation = await anyio.to_thread.run_sync(prepare, replace(situation, branch=tuple(branch)))
         if preparation.economy is not None:
             thrift.economy, cache = preparation.economy, None  # it was weighed; what follows is made from the log
         if isinstance(preparation.outcome, Prepared):
@@ -133,6 +132,13 @@ async def _prepare(desk: Desk, model: ChosenModel, fit: Fit, turn: int, *, weigh
         await _record_decisions(desk, preparation.outcome)
         thrift.moved()
     raise AssertionError(f"{_MOST_DECISIONS} decisions in a row did not bring the request under its budget")
+
+
+async def project_now(drafts: Drafts, branch: Sequence[Entry], redacted: frozenset[int]) -> Projection:
+    """What `branch` shows. In a worker thread when there is much to read, so that the event loop goes on."""
+    if drafts.live.pending(branch, redacted) <= _AT_ONCE:
+        return drafts.project(branch, redacted)
+    return await anyio.to_thread.run_sync(drafts.project, tuple(branch), redacted)
 
 
 async def _record_decisions(desk: Desk, decided: Decided) -> None:

@@ -14,18 +14,20 @@ from governors.messages import ToolSpec
 from ..providers.base import ChosenModel
 from ..sections import Sections, diff
 from ..session.entries import SystemRecord
-from ..session.projection import system_state
 from ..session.sections import SystemState
 from ..session.session import Session
 from .equipment import Equipment
 
 
-async def refresh_system(session: Session, equipment: Equipment, model: ChosenModel) -> tuple[str, ...]:
-    """Record what changed since the last request; returns warnings about files that could not be used."""
+async def refresh_system(
+    session: Session, equipment: Equipment, model: ChosenModel, state: SystemState | None
+) -> tuple[str, ...]:
+    """Record what changed since the last request; returns warnings about files that could not be used. `state` is what
+    the log says; None: nothing yet."""
     specs = equipment.toolset.specs if model.info.abilities.tools else ()
     names = [spec.name for spec in specs]
     prompt = await anyio.to_thread.run_sync(equipment.prompt.build, equipment.channel, names, model.info.profile)
-    records = changes(system_state(session.branch()), prompt.sections, specs)
+    records = changes(state, prompt.sections, specs)
     if records:
         await session.append(*records)
     return prompt.warnings

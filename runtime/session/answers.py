@@ -9,13 +9,14 @@ Pairing goes by the call that each result names, over the whole branch. Laws:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from governors.messages import UNFINISHED, AssistantMessage, Text, Thinking, ToolCall
 from governors.repair import collapse_calls, drop_unfinished
 
 from .entries import CallReference, Entry, HeadRecord, MessageRecord, RequestRecord, ResultRecord
+from .ranges import Range, range_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,25 +27,6 @@ class Reply:
     calls: tuple[ToolCall, ...]
     message: AssistantMessage | None
     sent: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """What a head shows: entries from `start` on, but for the steps before `resume`."""
-
-    start: int
-    resume: int
-
-    def leaves_out(self, identity: int) -> bool:
-        """Whether `identity` stands in the gap between the first message and the first kept step."""
-        return self.start < identity < self.resume
-
-    def shows(self, identity: int) -> bool:
-        return identity >= self.start and not self.leaves_out(identity)
-
-
-def range_of(record: HeadRecord) -> Range:
-    return Range(record.start, record.start if record.resume is None else record.resume)
 
 
 def reply_of(entry: Entry) -> Reply:
@@ -58,7 +40,7 @@ def reply_of(entry: Entry) -> Reply:
 class Answers:
     """The calls and results of one branch."""
 
-    def __init__(self, branch: Sequence[Entry]) -> None:
+    def __init__(self, branch: Iterable[Entry] = ()) -> None:
         self.head: Entry | None = None  # the newest
         self._replies: dict[int, Entry] = {}
         self._results: dict[CallReference, Entry] = {}
@@ -66,7 +48,7 @@ class Answers:
         self._heads: list[tuple[int, Range]] = []
         self._open: frozenset[CallReference] = frozenset()  # by the newest head, for replies that were not read
         for entry in branch:
-            self._take(entry)
+            self.take(entry)
 
     def slot(self, reference: CallReference) -> Entry | None:
         """The result that stands after the call; None where a stand-in has to."""
@@ -75,7 +57,8 @@ class Answers:
 
     def is_shown_late(self, entry: Entry, reference: CallReference) -> bool:
         """Whether the result `entry` of the call `reference` is shown at its own place."""
-        if self._results[reference].id != entry.id:
+        first = self._results.get(reference)
+        if first is None or first.id != entry.id:
             return False
         reply = self._replies.get(reference[0])
         if reply is None:
@@ -89,11 +72,16 @@ class Answers:
     def result_of(self, reference: CallReference) -> Entry | None:
         return self._results.get(reference)
 
-    def _take(self, entry: Entry) -> None:
+    def results(self, wanted: Collection[int]) -> list[ResultRecord]:
+        """The results that are among the entries `wanted`."""
+        found = (entry.record for entry in self._results.values() if entry.id in wanted)
+        return [record for record in found if isinstance(record, ResultRecord)]
+
+    def take(self, entry: Entry) -> None:
         match entry.record:
             case MessageRecord(role="assistant"):
                 self._replies[entry.id] = entry
-            case ResultRecord(call=call):
+            case ResultRecord(call=call) if call[0] < entry.id:  # no call comes after its result
                 self._results.setdefault(call, entry)
             case RequestRecord(stand_ins=stand_ins):
                 for call in stand_ins:

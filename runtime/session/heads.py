@@ -63,8 +63,8 @@ class HeadRecord:
     """The context begins anew: at the user message `start`, and mid-turn at the reply `resume` after it.
 
     `resume` equal to the head's own id keeps no step. `summary` stands for what went out of view, `quote` for the
-    question that the first kept message replies to. `pins`, `settings`, `open_calls`, `inbox` and `spent` carry what
-    still holds or is pending, so that resuming needs nothing older than `start`: `open_calls`
+    question that the first kept message replies to (in the reply `quoted`). `pins`, `settings`, `open_calls`, `inbox`
+    and `spent` carry what still holds or is pending, so that resuming needs nothing older than `start`: `open_calls`
     (`Projection.open_calls` gives them) are the calls without a result in view; one that comes for them now is shown
     at its own place.
     """
@@ -77,6 +77,7 @@ class HeadRecord:
     resume: int | None = None
     summary: str | None = None
     quote: str | None = None
+    quoted: int | None = None
     placement: Literal["first", "last"] = "first"
     pins: tuple[Pinned, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from runtime.agent.thrift import thrift_of
 from runtime.events import HistoryEdited, ToolFinished, TurnFinished
 from runtime.session.entries import EditRecord, HeadRecord, OutcomeRecord, RequestRecord, ResultRecord
 from runtime.session.recall import recall
+from runtime.session.standing import standing_of
 from tests.agents import Talk, assert_prefix_law, of, talk
 
 
@@ -227,7 +228,7 @@ def test_a_stub_is_found_by_its_handle_whatever_the_result_held() -> None:
         log.add(ResultRecord(call=(reply, 0), tool="read_file", content=content))
         projection = log.projection
         governed = Governed(projection.messages, (Stub(2, ""),), Report(0, 0, 0, 0, 0))
-        (edit,) = records_of(governed, projection, log.branch, log.tree.entries)
+        (edit,) = records_of(governed, projection, log.branch, standing_of(log.tree.entries), lambda _: 0)
         assert isinstance(edit, EditRecord) and isinstance(projection.messages[0], UserMessage)
         assert isinstance(projection.messages[2], ToolResult)
         handle = edit.content[0].text.split("recall ")[1].split(":")[0].rstrip("]")  # type: ignore[union-attr] # a text
