@@ -77,7 +77,7 @@ def encode_header(header: Header) -> bytes:
 
 def decode_header(line: bytes) -> Header:
     """The header. Raises `BadLine`, also for a newer version of the format."""
-    raw = _object(line)
+    raw = _object(line.removeprefix(b"\xef\xbb\xbf"))  # some editors put a byte order mark there
     if raw.get("type") != "session":
         raise BadLine(f"the first line is not a session header (its type is {raw.get('type')!r})")
     version = raw.get("version")
@@ -106,8 +106,9 @@ def _fast(line: bytes, shelf: Shelf) -> tuple[Entry, int | None]:
     raw = orjson.loads(line)
     if type(raw) is not dict:
         raise Unusual
-    identity, parent, at, until = raw.get("id"), raw.get("parent"), raw.get("at"), raw.get("until")
-    kind = _RECORDS.get(raw.get("type"))  # type: ignore[arg-type]  # what is no string is not there
+    take = raw.pop
+    identity, parent, at, until = take("id", None), take("parent", None), take("at", None), take("until", None)
+    kind = _RECORDS.get(take("type", None))
     if kind is None or type(identity) is not int or identity < 1 or type(at) is not str:
         raise Unusual
     if parent is not None and (type(parent) is not int or parent < 1):

@@ -135,7 +135,6 @@ def test_files_with_windows_line_ends_are_read() -> None:
     [
         (b"\xff\xfe\n", "not UTF-8"),
         (b"\0" * 500 + b"\n", "not JSON"),
-        (encode_entry(Entry(3, 2, AT, user("a")))[:-1] + encode_entry(Entry(4, 3, AT, user("b"))), "not JSON"),
         (b'{"id":3,"parent":2,"at":"","type":"message","role":"user","content":"text"}\n', "content"),
         (b"[]\n", "list"),
         (encode_entry(Entry(2, 1, AT, user("double"))), "id 2 does not follow 2"),
