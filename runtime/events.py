@@ -1,7 +1,9 @@
 """Events: what happens while an agent works, for whoever watches. They are never stored.
 
 A delta is not a promise: text that streamed by is acknowledged only by the event that follows its entry
-(`MessageRecorded`, `ReplyRecorded`, `ToolFinished`, `TurnFinished`), which is sent after the entry is on disk.
+(`MessageRecorded`, `ReplyRecorded`, `ToolFinished`, `TurnFinished`), which is sent after the entry is on disk. While
+the disk refuses, the conversation goes on in memory: those events then carry `saved=False`, and a `Notice` tells when
+that begins and when everything is on disk again.
 """
 
 from __future__ import annotations
@@ -29,12 +31,13 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageRecorded(Event):
-    """The user's message is on disk as `entry`. `queued`: it waits for the running turn (`steered`: it joins it)."""
+    """The user's message is recorded as `entry`. `queued`: it waits for the running turn (`steered`: it joins it)."""
 
     type: ClassVar[str] = "message_recorded"
     entry: int
     queued: bool = False
     steered: bool = False
+    saved: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +103,7 @@ class Retrying(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyRecorded(Event):
-    """A reply is on disk as `entry`. `cost` is in US dollars, None where the model's price is unknown."""
+    """A reply is recorded as `entry`. `cost` is in US dollars, None where the model's price is unknown."""
 
     type: ClassVar[str] = "reply_recorded"
     entry: int
@@ -109,21 +112,24 @@ class ReplyRecorded(Event):
     usage: Usage | None
     cost: float | None
     seconds: float
+    saved: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolStarted(Event):
-    """The intent to run this call is on disk; the tool starts now. `arguments` is JSON text."""
+    """The intent to run this call is recorded; the tool starts now. `arguments` is JSON text. If it is not `saved`, it
+    starts only if it is read-only, and is refused otherwise."""
 
     type: ClassVar[str] = "tool_started"
     call: CallReference
     tool: str
     arguments: str
+    saved: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolFinished(Event):
-    """The result is on disk as `entry`; `text` is what the model will read."""
+    """The result is recorded as `entry`; `text` is what the model will read."""
 
     type: ClassVar[str] = "tool_finished"
     call: CallReference
@@ -132,6 +138,7 @@ class ToolFinished(Event):
     is_error: bool
     text: str
     seconds: float
+    saved: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +174,7 @@ class Notice(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnFinished(Event):
-    """The agent rests and everything is on disk. `text` is the last reply's; `error` says what went wrong, if so."""
+    """The agent rests; everything is on disk if `saved`. `text` is the last reply's; `error` says what went wrong."""
 
     type: ClassVar[str] = "turn_finished"
     text: str
@@ -177,3 +184,4 @@ class TurnFinished(Event):
     cost: float | None
     seconds: float
     error: str | None = None
+    saved: bool = True

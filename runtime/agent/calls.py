@@ -1,7 +1,8 @@
 """The calls of a reply: intents first, then all at once, each result recorded as it comes.
 
-Laws: a call runs only after its reply and its intent are on disk; every call that began ends in exactly one result,
-also when the turn is stopped; a result is announced only after it is on disk.
+Laws: a call runs only after its reply and its intent are on disk; while the disk refuses, only calls that read are
+run, the others are refused; every call that began ends in exactly one result, also when the turn is stopped; a result
+is announced only after it is recorded.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ from ..tools.toolset import Toolset
 from .announce import Announcer
 
 STOPPED = "Stopped by the user before it finished. It may have taken effect in part."
+UNSAVED = (
+    "Not run, and nothing was done: the session cannot be saved now ({why}), so there would be no record of it. "
+    "Calls that only read still work; this one will, once the user has made the disk writable or freed some space."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +60,21 @@ async def run_calls(bench: Workbench, reply: int, calls: Sequence[ToolCall]) -> 
 
     async def run(number: int, call: ToolCall) -> None:
         try:
-            finished[number] = await _run_call(bench, (reply, number), call)
-        except SessionError as error:  # the disk refuses: the other calls still end, then the turn does
+            finished[number] = await _run_call(bench, (reply, number), call, refused=refused(number))
+        except SessionError as error:  # the session was closed: the other calls still end, then the turn does
             unrecorded.append(error)
 
+    def refused(number: int) -> str | None:
+        return None if outage is None or read_only[number] else UNSAVED.format(why=outage)
+
     intents = [_intent(bench.toolset, (reply, number), call) for number, call in runnable]
+    read_only = {intent.call[1]: intent.read_only for intent in intents}
     if intents:
         await bench.session.append(*intents)
+    outage = bench.session.outage
     for number, call in runnable:
-        bench.announcer.emit(ToolStarted(call=(reply, number), tool=call.name, arguments=call.arguments))
+        started = ToolStarted(call=(reply, number), tool=call.name, arguments=call.arguments, saved=outage is None)
+        bench.announcer.emit(started)
     async with anyio.create_task_group() as group:
         for number, call in runnable:
             group.start_soon(run, number, call)
@@ -89,11 +100,14 @@ def _intent(toolset: Toolset, reference: CallReference, call: ToolCall) -> Inten
     return IntentRecord(call=reference, tool=call.name, read_only=tool is not None and tool.spec.read_only)
 
 
-async def _run_call(bench: Workbench, reference: CallReference, call: ToolCall) -> FinishedCall:
+async def _run_call(bench: Workbench, reference: CallReference, call: ToolCall, *, refused: str | None) -> FinishedCall:
     began = anyio.current_time()
     context = replace(bench.context, call=reference)
     try:
-        output = await bench.toolset.run(call.name, call.arguments, context)
+        if refused is None:
+            output = await bench.toolset.run(call.name, call.arguments, context)
+        else:
+            output = ToolOutput((Text(refused),), is_error=True)
     except anyio.get_cancelled_exc_class():
         output = ToolOutput((Text(STOPPED),), is_error=True)
         with anyio.CancelScope(shield=True):
@@ -125,6 +139,7 @@ async def _record(
             is_error=output.is_error,
             text=text,
             seconds=seconds,
+            saved=bench.session.is_saved(entry.id),
         )
     )
     return FinishedCall(call.name, call.arguments, text, output.is_error)

@@ -1,14 +1,15 @@
 """A step: one model call, recorded before it leaves and after it ended, whatever happened between.
 
-Laws: the `request` entry is on disk before the first byte leaves; its `outcome` and the reply are one batch; a call
+Laws: the `request` entry is recorded before the first byte leaves; its `outcome` and the reply are one batch; a call
 that is stopped in its middle leaves an aborted reply with the text that people saw, and the cancellation goes on.
 An overflow that the provider reports is answered by fitting the request, a bounded number of times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 
 import anyio
 import anyio.to_thread
@@ -50,18 +51,17 @@ from ..session.entries import (
     RequestRecord,
     SettingRecord,
 )
-from ..session.projection import Projection
 from ..session.session import Session
 from ..session.standing import Standing
 from .announce import Announcer
 from .drafts import Drafts
+from .ease import at_ease
 from .fit import Fit, fit_setting, known_fit, learn
 from .prepare import Decided, Prepared, Situation, prepare
 from .thrift import Thrift
 
 _MOST_DECISIONS = 4  # each must bring the request down; more would mean that they do not
 _MOST_REFITS = 3
-_AT_ONCE = 300  # entries that are read on the event loop; more take milliseconds, and go to a thread
 _VOCABULARY_WAIT = 10.0  # seconds; it takes 0.5 to 2
 
 
@@ -117,14 +117,11 @@ async def _prepare(desk: Desk, model: ChosenModel, fit: Fit, turn: int, *, weigh
     session, thrift = desk.session, desk.thrift(model)
     cache = thrift.wanted(desk.now()) if weigh else None
     for _ in range(_MOST_DECISIONS):
-        standing, branch = desk.standing(), session.branch()
+        standing, branch = desk.standing(), tuple(session.branch())
         situation = Situation(
             (), branch, turn, model, fit, desk.drafts, desk.margin, desk.thinking, cache, standing=standing
         )
-        if desk.drafts.pending(branch, standing.redacted) <= _AT_ONCE:
-            preparation = prepare(situation)
-        else:
-            preparation = await anyio.to_thread.run_sync(prepare, replace(situation, branch=tuple(branch)))
+        preparation = await at_ease(desk.drafts.pending(branch, standing.redacted), partial(prepare, situation))
         if preparation.economy is not None:
             thrift.economy, cache = preparation.economy, None  # it was weighed; what follows is made from the log
         if isinstance(preparation.outcome, Prepared):
@@ -132,13 +129,6 @@ async def _prepare(desk: Desk, model: ChosenModel, fit: Fit, turn: int, *, weigh
         await _record_decisions(desk, preparation.outcome)
         thrift.moved()
     raise AssertionError(f"{_MOST_DECISIONS} decisions in a row did not bring the request under its budget")
-
-
-async def project_now(drafts: Drafts, branch: Sequence[Entry], redacted: frozenset[int]) -> Projection:
-    """What `branch` shows. In a worker thread when there is much to read, so that the event loop goes on."""
-    if drafts.live.pending(branch, redacted) <= _AT_ONCE:
-        return drafts.project(branch, redacted)
-    return await anyio.to_thread.run_sync(drafts.project, tuple(branch), redacted)
 
 
 async def _record_decisions(desk: Desk, decided: Decided) -> None:
@@ -258,6 +248,7 @@ async def _record(
                 usage=reply.usage,
                 cost=cost,
                 seconds=seconds,
+                saved=desk.session.is_saved(entries[-1].id),
             )
         )
     return StepResult(entries[-1].id if kept else None, reply, problem, cost)
