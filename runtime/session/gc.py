@@ -13,14 +13,16 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from ..errors import SessionError
 from .blobs import FolderBlobs, StoredFile
-from .codec import BadLine, decode_header
+from .codec import BadLine
 from .locking import lock, unlock
+from .reading import read_header
 from .verify import is_locked
 
 HOUR = 3_600.0
@@ -74,14 +76,26 @@ def collect_garbage(state: Path, *, now: float, dry_run: bool = False, anyway: b
     return Collected(tuple(removed), tuple(problems))
 
 
-def unnamed(state: Path, names: Iterable[str]) -> tuple[set[str], list[str]]:
-    """Those of the blobs `names` that no file in the state folder names, and which files could not be read."""
+def unnamed(state: Path, names: Iterable[str], besides: Collection[Path] = ()) -> tuple[set[str], list[str]]:
+    """Those of the blobs `names` that no file in the state folder names, and which files could not be read.
+
+    What the files `besides` name does not count.
+    """
     left = set(names)
     problems: list[str] = []
     if left:
-        for path in _files(state, problems):
-            _take_named(path, left, problems)
+        for path in files_of(state, problems):
+            if path not in besides:
+                _take_named(path, left, problems)
     return left, problems
+
+
+def chunks(file: BinaryIO, overlap: int) -> Iterator[bytes]:
+    """A file piece by piece; each begins with the last `overlap` bytes of the one before."""
+    tail = b""
+    while chunk := file.read(_CHUNK):
+        yield tail + chunk
+        tail = (tail + chunk)[-overlap:]
 
 
 def _blobs(state: Path, now: float, dry_run: bool, anyway: bool, problems: list[str]) -> Iterator[Garbage]:
@@ -156,9 +170,9 @@ def _remove_side_file(garbage: Garbage) -> str | None:
     return None
 
 
-def _files(state: Path, problems: list[str]) -> Iterator[Path]:
-    """Every file that may name a blob. Links to files and folders that stand among the sessions are followed, as those
-    who read sessions do."""
+def files_of(state: Path, problems: list[str], *, everything: bool = False) -> Iterator[Path]:
+    """Every file that may name a blob, or really every one. Links to files and folders that stand among the sessions
+    are followed, as those who read sessions do. `problems` gets what cannot be read."""
 
     def told(error: OSError) -> None:
         problems.append(f"{error.filename} cannot be read: {error.strerror}")
@@ -166,10 +180,10 @@ def _files(state: Path, problems: list[str]) -> Iterator[Path]:
     linked = [path for path in _inside(state / "sessions", "*") if path.is_symlink() and path.is_dir()]
     for top in (state, *linked):
         for folder, folders, files in os.walk(top, onerror=told):
-            if Path(folder) == state:
-                folders[:] = [name for name in folders if name != "blobs"]
+            at_top = Path(folder) == state and not everything
+            folders[:] = [name for name in folders if not (at_top and name == "blobs")]
             for name in files:
-                if not name.endswith(".lock") and not (Path(folder) == state and name.startswith(_MIRRORS)):
+                if not name.endswith(".lock") and not (at_top and name.startswith(_MIRRORS)):
                     yield Path(folder, name)
 
 
@@ -186,27 +200,26 @@ def _take_named(path: Path, left: set[str], problems: list[str]) -> None:
                 problems.append(f"{path} leads nowhere")
             return
         with path.open("rb") as file:
-            tail = b""
-            while chunk := file.read(_CHUNK):
-                if is_session and not tail:
-                    problems.extend(_not_ours(path, chunk.split(b"\n", 1)[0]))
-                _take_names(tail + chunk, left)
-                tail = (tail + chunk)[-_OVERLAP:]
+            for number, chunk in enumerate(chunks(file, _OVERLAP)):
+                if is_session and number == 0:
+                    problems.extend(_not_ours(path, chunk))
+                take_names(chunk, left)
     except FileNotFoundError:
         return  # it went while we looked: then it names nothing
     except OSError as error:
         problems.append(f"{path} cannot be read: {error.strerror or error}")
 
 
-def _not_ours(path: Path, first_line: bytes) -> Iterator[str]:
+def _not_ours(path: Path, start: bytes) -> Iterator[str]:
     """Why the file may name blobs in a way that is not known here."""
     try:
-        decode_header(first_line)
+        read_header(start)
     except BadLine as problem:
         yield f"{path} is no session that this Moonwake can read: {problem}"
 
 
-def _take_names(data: bytes, left: set[str]) -> None:
+def take_names(data: bytes, left: set[str]) -> None:
+    """Take from `left` the names that stand in `data`, in plain letters or escaped."""
     if b"\\u00" in data:
         data = _ESCAPE.sub(lambda found: bytes([int(found[1], 16)]), data)
     for run in _HEX_RUN.findall(data):

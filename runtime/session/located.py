@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .entries import Blob, Entry
-from .reading import Reading
+from .reading import Reading, read_session
 
 _OURS = re.compile(rb'\{"id":\d+,"parent":(?:\d+|null),"at":"[^"\\]*","until":(\d+),')  # as `codec` writes it
 _BLOB_NAME = re.compile(r"[0-9a-f]{64}")
@@ -32,17 +32,28 @@ class Located:
 
 
 def locate(data: bytes, reading: Reading) -> list[Located]:
-    """The entries of `reading`, which was read from `data`, in order."""
-    skipped = {finding.line for finding in reading.broken if finding.content}
-    entries = iter(reading.entries)
+    """The entries of `reading`, which was read from the whole file `data`, in order."""
     found = []
-    for line, offset, content in _entry_lines(data):
-        if offset >= reading.good_length:
-            break
-        if line not in skipped:
-            found.append(Located(next(entries), line, offset, content, _until(content)))
-    assert next(entries, None) is None
+    line, counted = 1, 0
+    for entry, (offset, size) in zip(reading.entries, reading.places, strict=True):
+        line += data.count(b"\n", counted, offset)
+        counted = offset
+        content = data[offset : offset + size]
+        found.append(Located(entry, line, offset, content, _until(content)))
     return found
+
+
+def read_unopened(data: bytes) -> Reading:
+    """Read a whole session file, but no blob: what one holds reads as empty text. Raises `BadLine`."""
+    return read_session(data, _Unopened())
+
+
+class _Unopened:
+    def put(self, text: str) -> Blob:
+        raise OSError("nothing is kept here")
+
+    def get(self, blob: Blob) -> str:
+        return ""
 
 
 def raw_object(content: bytes) -> dict[str, Any]:
@@ -55,18 +66,6 @@ def blobs_named(content: bytes) -> Iterator[Blob]:
     """The blobs that a line names, wherever in it they stand."""
     if _MAY_NAME_BLOB.search(content):
         yield from _blobs_in(raw_object(content))
-
-
-def _entry_lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """The lines after the header, as `read_session` sees them: blank ones are nothing."""
-    offset = 0
-    header = True
-    for number, content in enumerate(data.split(b"\n"), start=1):
-        if content.strip(b" \t\r"):
-            if not header:
-                yield number, offset, content
-            header = False
-        offset += len(content) + 1
 
 
 def _until(content: bytes) -> int | None:

@@ -20,8 +20,8 @@ from .blobs import BlobState, FolderBlobs
 from .checking import Problem, Severity, check_entries
 from .codec import BadLine
 from .entries import Blob, Header
-from .located import Located, blobs_named, locate
-from .reading import Reading, read_session
+from .located import Located, blobs_named, locate, read_unopened
+from .reading import Reading
 from .store import file_name
 
 _KINDS = {
@@ -102,12 +102,12 @@ def is_locked(path: Path) -> bool:
 def _settled(path: Path) -> tuple[bytes, Reading, bool]:
     """The file's bytes and what they say, and whether a writer is at it; a tail that grows is read once more."""
     data = path.read_bytes()
-    reading = read_session(data)
+    reading = read_unopened(data)
     if reading.torn is None and not reading.unterminated:
         return data, reading, False
     locked = is_locked(path)
     again = path.read_bytes()
-    return again, reading if again == data else read_session(again), locked
+    return again, reading if again == data else read_unopened(again), locked
 
 
 def _unreadable(path: Path, problem: str, beside: Sequence[Problem]) -> Verification:
@@ -134,7 +134,7 @@ def _named(path: Path, header: Header) -> Iterator[Problem]:
 
 def _of_file(reading: Reading, locked: bool) -> Iterator[Problem]:
     for finding in reading.broken:
-        severity: Severity = "error" if finding.content else "warning"  # without: only its parent is missing
+        severity: Severity = "error" if finding.content else "warning"  # without: it was read
         yield Problem(severity, finding.problem, finding.line, finding.offset)
     if reading.torn is not None:
         torn = reading.torn
