@@ -1,56 +1,69 @@
-"""Making and opening session files.
+"""Making, opening and reading session files.
 
 Synchronous on purpose, as `log.py` is. Laws:
 - A file of that name has a whole header from its first moment on.
 - Opening moves a torn tail to a file beside the log and copies broken lines beside it; it never rewrites.
+- A symbolic link that leads out of the folder of sessions is not followed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import SessionError
+from .blobs import BlobStore
 from .codec import BadLine, encode_header
+from .disk import sync_folder, write_all
 from .entries import Header
 from .locking import lock, unlock
 from .log import REAL_DISK, Disk, LogFile
-from .reading import Finding, Reading, read_session
+from .reading import Finding, Reading, numbered, read_session
 from .recovery import recover
+from .tail import read_from_tail
+
+_OPEN = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-def create_log(path: Path, header: Header, disk: Disk = REAL_DISK) -> LogFile:
+def create_log(path: Path, header: Header, disk: Disk = REAL_DISK, blobs: BlobStore | None = None) -> LogFile:
     """A new session file with `header`. Raises `SessionError` when it exists or cannot be made, `SessionLocked`."""
     held = lock(path)
     try:
         if os.path.lexists(path):
             raise FileExistsError(None, "it exists already")
         length = _put_header(path, encode_header(header), disk)
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        descriptor = os.open(path, _OPEN)
     except OSError as error:
         unlock(held, path)
         raise SessionError(f"cannot create the session {path}: {error.strerror or error}") from error
-    return LogFile(path, descriptor, length, held, disk, synced=length)
+    return LogFile(path, descriptor, length, held, disk, blobs=blobs, synced=length)
 
 
-def open_log(path: Path, disk: Disk = REAL_DISK) -> tuple[LogFile, Reading]:
-    """Open a session file for writing and read it. Raises `SessionError` or `SessionLocked`."""
-    _require_file(path)
+def open_log(
+    path: Path, disk: Disk = REAL_DISK, *, blobs: BlobStore | None = None, tail: bool = True
+) -> tuple[LogFile, Reading]:
+    """Open a session file for writing and read it, from its tail if that is enough to resume and `tail` is true.
+
+    Raises `SessionError` or `SessionLocked`.
+    """
+    path = _real(path)
     held = lock(path)
     try:
         recover(path, disk)
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        descriptor = os.open(path, _OPEN)
     except SessionError:
         unlock(held, path)
         raise
     except OSError as error:
         unlock(held, path)
         raise SessionError(f"cannot open the session {path}: {error.strerror}") from error
-    log = LogFile(path, descriptor, 0, held, disk)
+    log = LogFile(path, descriptor, 0, held, disk, blobs=blobs)
     try:
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            reading = read_session(file.read())
+        reading = _read(descriptor, blobs, tail)
         settle(log, reading)
     except BadLine as problem:
         log.close()
@@ -61,22 +74,28 @@ def open_log(path: Path, disk: Disk = REAL_DISK) -> tuple[LogFile, Reading]:
     return log, reading
 
 
-def read_log(path: Path) -> Reading:
-    """Read a session file without changing or locking it. Raises `SessionError`."""
-    _require_file(path)
-    try:
-        return read_session(path.read_bytes())
-    except OSError as error:
-        raise SessionError(f"cannot read the session {path}: {error.strerror}") from error
-    except BadLine as problem:
-        raise SessionError(f"{path} is not a session this Moonwake can read: {problem}") from None
+def read_log(path: Path, blobs: BlobStore | None = None) -> Reading:
+    """Read a whole session file without changing or locking it. Raises `SessionError`."""
+    return _whole(path, blobs)[0]
+
+
+def read_rest(path: Path, known: tuple[Finding, ...], blobs: BlobStore | None = None) -> Reading:
+    """Read the whole of a session that is open, after it was read from its tail.
+
+    `broken` also has what was `known` of it, by line; what is broken further up is copied beside the file. Raises
+    `SessionError`.
+    """
+    reading, data = _whole(path, blobs)
+    found = {finding.offset: finding for finding in numbered(sorted(known, key=lambda each: each.offset), data)}
+    found.update({finding.offset: finding for finding in reading.broken})
+    _keep_broken(path, reading)
+    broken = tuple(found[offset] for offset in sorted(found))
+    return Reading(reading.header, reading.entries, broken, None, reading.good_length, unterminated=False)
 
 
 def settle(log: LogFile, reading: Reading) -> None:
     """Keep the broken lines of `reading` beside the file, move a torn tail there. Raises `OSError`."""
-    for finding in reading.broken:
-        if finding.content:
-            _keep_beside(log.path, "broken", finding)
+    _keep_broken(log.path, reading)
     log.length = reading.good_length
     if reading.torn is not None:
         _keep_beside(log.path, "torn", reading.torn)
@@ -87,12 +106,49 @@ def settle(log: LogFile, reading: Reading) -> None:
         log.length += 1
 
 
-def _require_file(path: Path) -> None:
-    """Say what stands at `path` when it is no file: opening a pipe, for one, would wait for ever."""
+def _read(descriptor: int, blobs: BlobStore | None, tail: bool) -> Reading:
+    size = os.fstat(descriptor).st_size
+
+    def read(offset: int, wanted: int) -> bytes:
+        pieces: list[bytes] = []
+        while wanted and (piece := os.pread(descriptor, wanted, offset)):
+            pieces.append(piece)
+            offset, wanted = offset + len(piece), wanted - len(piece)
+        return b"".join(pieces)
+
+    with _collector_paused():
+        return read_from_tail(read, size, blobs) if tail else read_session(read(0, size), blobs)
+
+
+def _whole(path: Path, blobs: BlobStore | None) -> tuple[Reading, bytes]:
+    try:
+        data = _real(path).read_bytes()
+        with _collector_paused():
+            return read_session(data, blobs), data
+    except OSError as error:
+        raise SessionError(f"cannot read the session {path}: {error.strerror}") from error
+    except BadLine as problem:
+        raise SessionError(f"{path} is not a session this Moonwake can read: {problem}") from None
+
+
+def _real(path: Path) -> Path:
+    """The file that `path` means. Says what stands there when it is none: opening a pipe, for one, would wait for ever.
+
+    A link to another session is that session: it has one lock, whatever it is called.
+    """
     try:
         if path.is_file():
-            return
-        what = "is a folder" if path.is_dir() else "is not a file" if path.exists() else "does not exist"
+            folder = path.parent.parent if path.parent.parent.name == "sessions" else path.parent
+            real = path.resolve()
+            if real.is_relative_to(folder.resolve()):
+                return real if path.is_symlink() else path
+            what = f"is a symbolic link out of {folder}, to {real}: it is not followed. Copy the session to here"
+        elif path.is_dir():
+            what = "is a folder"
+        elif path.is_symlink():
+            what = "is a symbolic link to nothing that could be read"
+        else:
+            what = "is not a file" if path.exists() else "does not exist"
     except OSError as error:
         what = f"cannot be reached: {error.strerror}"
     raise SessionError(f"the session file {path} {what}")
@@ -101,11 +157,9 @@ def _require_file(path: Path) -> None:
 def _put_header(path: Path, data: bytes, disk: Disk) -> int:
     """Make the file under another name and rename it, so that no crash leaves half a header. Its length comes back."""
     fresh = path.with_name(path.name + ".new")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        written = disk.write(descriptor, data)
-        if written != len(data):
-            raise OSError(f"only {written:,} of {len(data):,} bytes were written")
+        write_all(disk, descriptor, data)
         disk.sync(descriptor)
         fresh.rename(path)  # the lock is ours: nobody else makes this session
     except OSError:
@@ -114,8 +168,15 @@ def _put_header(path: Path, data: bytes, disk: Disk) -> int:
         raise
     finally:
         os.close(descriptor)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
     return len(data)
+
+
+def _keep_broken(path: Path, reading: Reading) -> None:
+    for finding in reading.broken:
+        if finding.content:
+            with contextlib.suppress(OSError):  # nothing is lost: the line stays where it is
+                _keep_beside(path, "broken", finding)
 
 
 def _keep_beside(path: Path, kind: str, finding: Finding) -> None:
@@ -127,15 +188,33 @@ def _keep_beside(path: Path, kind: str, finding: Finding) -> None:
             return
         number += 1
         side = path.with_name(f"{path.name}.{kind}-{finding.offset}-{number}")
-    with side.open("wb") as file:
+    with side.open("xb") as file:
         file.write(finding.content)
-        file.flush()
-        os.fsync(file.fileno())  # a tail is cut off only once its copy is safe
+        if kind == "torn":  # a tail is cut off only once its copy is safe
+            file.flush()
+            os.fsync(file.fileno())
 
 
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+class _Pauses:
+    """How many readings hold the garbage collector off, and whether it was on before."""
+
+    guard = threading.Lock()
+    count = 0
+    was_on = False
+
+
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Hundreds of thousands of new objects, none of them garbage, would be gone through again and again."""
+    with _Pauses.guard:
+        if _Pauses.count == 0:
+            _Pauses.was_on = gc.isenabled()
+            gc.disable()
+        _Pauses.count += 1
     try:
-        os.fsync(descriptor)
+        yield
     finally:
-        os.close(descriptor)
+        with _Pauses.guard:
+            _Pauses.count -= 1
+            if _Pauses.count == 0 and _Pauses.was_on:
+                gc.enable()

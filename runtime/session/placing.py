@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
-from .entries import Entry, HeadRecord, Record, ResultRecord
+from .entries import Entry, HeadRecord, LeafRecord, Record, ResultRecord
 from .tree import Tree, leaf_after, newest_tip
 
 
@@ -20,6 +20,18 @@ def place(tree: Tree, records: Sequence[Record], at: str) -> tuple[Entry, ...]:
     for record in records:
         batch.add(record, at)
     return tuple(batch.entries)
+
+
+def needs_older(tree: Tree, records: Sequence[Record]) -> bool:
+    """Whether it takes entries older than those in `tree` to tell where `records` go.
+
+    The result of an older call may belong to a branch that was left; a `leaf` entry may lead to such a branch.
+    """
+    return not tree.complete and any(
+        (isinstance(record, ResultRecord) and record.call[0] < tree.first)
+        or (isinstance(record, LeafRecord) and record.leaf is not None and record.leaf < tree.first)
+        for record in records
+    )
 
 
 class _Batch:

@@ -8,20 +8,29 @@ and what is unsaved (also when a host cancels the task in asyncio's own way, whi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
 
+from .blobs import BlobStore
 from .entries import Entry, Header, Record
 from .log import LogFile
-from .opening import create_log, open_log
+from .opening import create_log, open_log, read_rest
+from .placing import needs_older
 from .reading import Finding
 from .tree import Tree
 from .writer import Writer
 
 
 class Session:
-    """Open one with `create_session` or `open_session`. `now` gives the time of an entry (UTC, ISO 8601)."""
+    """Open one with `create_session` or `open_session`. `now` gives the time of an entry (UTC, ISO 8601).
+
+    `tree` may hold only the newest entries (`tree.complete`): all that the model, waiting input, settings and spending
+    need. Whoever needs older ones asks for the `whole` first. `findings` say what is wrong with the file, as far as
+    it was read.
+    """
 
     def __init__(
         self, header: Header, log: LogFile, tree: Tree, now: Callable[[], str], findings: tuple[Finding, ...] = ()
@@ -30,6 +39,8 @@ class Session:
         self.path = log.path
         self.tree = tree
         self.findings = findings
+        self.blobs = log.blobs
+        self._rest = anyio.Lock()  # of whoever reads it
         self._writer = Writer(header, log, lambda: self.tree, now)
 
     @property
@@ -42,6 +53,16 @@ class Session:
 
     def branch(self) -> Sequence[Entry]:
         return self.tree.branch()
+
+    async def whole(self) -> Tree:
+        """The tree with everything in it: what opening left out is read now, once. Raises `SessionError`."""
+        async with self._rest:
+            if not self.tree.complete:
+                reading = await anyio.to_thread.run_sync(partial(read_rest, self.path, self.findings, self.blobs))
+                async with self._writer.lock:  # a thread may be placing entries
+                    self.tree.complete_with(reading.entries)
+                    self.findings = reading.broken
+        return self.tree
 
     @property
     def unsaved(self) -> int:
@@ -68,6 +89,8 @@ class Session:
         written before anything newer. Raises `SessionError` when the session is closed, `ValueError` or `TypeError`
         for a record that could not be read back.
         """
+        if needs_older(self.tree, records):
+            await self.whole()
         return await self._writer.append(records)
 
     async def save(self) -> bool:
@@ -87,14 +110,13 @@ class Session:
         await self._writer.close(discard=lambda: not len(self.tree) and not self.findings)
 
 
-async def create_session(path: Path, header: Header, now: Callable[[], str]) -> Session:
-    """A new session in `path`. Raises `SessionError` or `SessionLocked`."""
-    log = await anyio.to_thread.run_sync(create_log, path, header)
+async def create_session(path: Path, header: Header, now: Callable[[], str], blobs: BlobStore | None = None) -> Session:
+    """A new session in `path`; large content goes to `blobs`. Raises `SessionError` or `SessionLocked`."""
+    log = await anyio.to_thread.run_sync(partial(create_log, path, header, blobs=blobs))
     return Session(header, log, Tree(), now)
 
 
-async def open_session(path: Path, now: Callable[[], str]) -> Session:
+async def open_session(path: Path, now: Callable[[], str], blobs: BlobStore | None = None) -> Session:
     """Open an existing session; `findings` tell what was wrong with its file. Raises `SessionError`."""
-    log, reading = await anyio.to_thread.run_sync(open_log, path)
-    findings = reading.broken if reading.torn is None else (*reading.broken, reading.torn)
-    return Session(reading.header, log, Tree(reading.entries), now, findings)
+    log, reading = await anyio.to_thread.run_sync(partial(open_log, path, blobs=blobs))
+    return Session(reading.header, log, Tree(reading.entries, complete=reading.complete), now, reading.findings)

@@ -8,7 +8,7 @@ file (`complete` is False) holds the newest entries, from some id on: what is ol
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from enum import Enum, auto
 from typing import Final
 
@@ -120,12 +120,15 @@ class Tree:
         if self.leaf != before:
             self._follow_leaf()
 
-    def complete_with(self, older: Sequence[Entry], parents: Mapping[int, int | None]) -> None:
-        """Put what was not read before the entries that are here; these stay the same objects.
+    def complete_with(self, entries: Sequence[Entry]) -> None:
+        """Take in all entries of the file, of which only the newest are here; these stay the same objects.
 
-        `parents` are the entries whose parent turned out to be lost, with the one they hang on now.
+        Entries that are here and not among them are newer than the reading. One whose parent turns out to be lost hangs
+        where `entries` say.
         """
-        newer = [_moved(entry, parents) for entry in self._entries.values()]
+        parents = {entry.id: entry.parent for entry in entries if entry.id >= self._first}
+        older = [entry for entry in entries if entry.id < self._first]
+        newer = [_moved(entry, parents.get(entry.id, entry.parent)) for entry in self._entries.values()]
         self._entries = {entry.id: entry for entry in (*older, *newer)}
         self.redacted |= {entry.record.target for entry in older if isinstance(entry.record, RedactRecord)}
         self._first, self.complete = 0, True
@@ -184,10 +187,10 @@ class Tree:
         return place + 1 if place < len(branch) and branch[place].id == identity else None
 
 
-def _moved(entry: Entry, parents: Mapping[int, int | None]) -> Entry:
-    """`entry` at its new place, with what was made from it."""
-    if entry.id not in parents:
+def _moved(entry: Entry, parent: int | None) -> Entry:
+    """`entry` under `parent`, with what was made from it."""
+    if entry.parent == parent:
         return entry
-    moved = Entry(entry.id, parents[entry.id], entry.at, entry.record)
+    moved = Entry(entry.id, parent, entry.at, entry.record)
     moved.memo.update(entry.memo)
     return moved
