@@ -106,9 +106,11 @@ class Runtime:
                 try:
                     yield runtime
                 finally:
-                    await supervisor.close()
-                    group.cancel_scope.cancel()
-                    await runtime._close_providers()
+                    try:
+                        await supervisor.close()
+                    finally:
+                        group.cancel_scope.cancel()
+                        await runtime._close_providers()
         except BaseExceptionGroup as group_error:
             if len(group_error.exceptions) > 1:
                 raise

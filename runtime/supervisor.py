@@ -68,17 +68,23 @@ class Supervisor:
         return await self.agent(name, sessions[0].id)
 
     async def leave(self, agent: Agent) -> None:
-        """Stop an agent and close its session."""
+        """Stop an agent and close its session. Raises `SessionError` when entries of it could not be saved."""
         await agent.stop()
         self._agents.pop((agent.name, agent.session.id), None)
         await agent.session.close()
 
     async def close(self) -> None:
-        """Stop what runs and close every session."""
+        """Stop what runs and close every session. Raises `SessionError` when entries could not be saved."""
+        problems = []
         with anyio.CancelScope(shield=True):
             self._closed = True
             for agent in list(self._agents.values()):
-                await self.leave(agent)
+                try:
+                    await self.leave(agent)
+                except SessionError as error:  # the others still have to be closed
+                    problems.append(str(error))
+        if problems:
+            raise SessionError("\n".join(problems))
 
     async def _open(self, name: str, session: str | None) -> Session:
         if session is not None and self.store.exists(name, session):

@@ -54,10 +54,10 @@ class LogFile:
 
         Raises `OSError` where that is refused, `ValueError` or `TypeError` for what could not be read back.
         """
-        data = encode_batch(entries)
+        data = encode_batch(entries, self.blobs)
         if all(reads_back(entry.record) for entry in entries):
             return tuple(entries), data
-        return decode_batch(data), data
+        return decode_batch(data, self.blobs), data
 
     def append(self, entries: Sequence[Entry]) -> tuple[Entry, ...]:
         """Write `entries` as one batch and wait for the disk; they come back as the file holds them.
