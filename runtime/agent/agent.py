@@ -1,7 +1,7 @@
 """An agent: one session, one state, one turn at a time.
 
 Laws:
-- Input is on disk before its sender hears that it was received, whether it opens a turn or waits for one.
+- Input is on disk before its sender hears that it was received and saved, whether it opens a turn or waits for one.
 - A turn belongs to the runtime's task group, not to whoever listens: a listener may leave, the turn goes on.
 - `stop` cancels the turn; every finished step stays, every call that began has a result, and queued input is held.
 """
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 
 import anyio
@@ -19,14 +20,17 @@ from anyio.abc import TaskGroup
 from governors.messages import Image, Text
 
 from ..errors import SessionError
-from ..events import Event, MessageRecorded, Notice, StateChanged, TurnFinished, TurnStarted
+from ..events import Event, MessageRecorded, Notice, StateChanged, TurnStarted
 from ..providers.base import ChosenModel
 from ..session.entries import Entry, InboxRecord, InboxState, MessageRecord, NoteRecord, SettingRecord
 from ..session.session import Session
 from .announce import Announcer
+from .branches import Branches
 from .equipment import Equipment
-from .inbox import InboxItem, deliver, in_state, waiting_items
+from .inbox import InboxItem, deliver, in_state, items_of
 from .listeners import EventStream, Listeners
+from .marking import Marks
+from .saving import Saving
 from .states import State, Trigger, move
 from .turn import Tally, Turn, run_turn
 from .workroom import Workroom
@@ -44,12 +48,13 @@ class _Ending:
 
 
 class Agent:
-    """Made by the supervisor, which owns `group`, the task group that turns run in."""
+    """Made by the supervisor, which owns `group`, the task group that turns run in. `branches` moves about in the tree,
+    `marks` pins, labels, redacts."""
 
     def __init__(self, session: Session, equipment: Equipment, model: ChosenModel, group: TaskGroup) -> None:
         self.session = session
         self.equipment = equipment
-        self.model = model
+        self.model = self.first_model = model
         self.state = State.IDLE
         self._group = group
         self._gate = anyio.Lock()  # who may decide what happens to input
@@ -59,7 +64,9 @@ class Agent:
         self._listeners = Listeners()  # of the turn that runs
         self._queued: dict[int, Listeners] = {}  # of input that waits, by its entry
         self._announcer = Announcer(session.agent, session.id, self._emit)
-        self._room = Workroom(session, lambda: self.equipment, lambda: self.model, self._announcer)
+        self.room = Workroom(session, lambda: self.equipment, lambda: self.model, self._announcer)
+        self.branches, self.marks = Branches(self), Marks(self)
+        self._saving = Saving(session, group, self._announcer.emit, lambda: not self._idle.is_set())
 
     @property
     def name(self) -> str:
@@ -67,7 +74,7 @@ class Agent:
 
     def waiting(self) -> tuple[InboxItem, ...]:
         """Input that was recorded and not delivered yet (queued, steered or held)."""
-        return waiting_items(self.session.tree.entries)
+        return items_of(self.room.standing())
 
     def send(
         self, message: str | Iterable[Text | Image], *, sender: str | None = None, queue: bool = False
@@ -94,6 +101,16 @@ class Agent:
         """Wait until no turn runs."""
         await self._idle.wait()
 
+    @asynccontextmanager
+    async def resting(self) -> AsyncIterator[None]:
+        """Stop what runs; nothing begins as long as this is held."""
+        while True:
+            await self.stop()
+            async with self._gate:
+                if self._idle.is_set():
+                    yield
+                    return
+
     async def release(self) -> EventStream | None:
         """Run what a stop held back, as a turn of its own; None when nothing is held or a turn runs."""
         async with self._gate:
@@ -117,6 +134,23 @@ class Agent:
         await self.session.append(SettingRecord(name="model", value=model.name))
         self.model = model
 
+    def begin_again(self, stream: EventStream, opening: int, messages: Sequence[Entry]) -> None:
+        """Run a turn for the message `opening`, which is in the log, followed by `stream`; while `resting` is held."""
+        self._listeners.add(stream)
+        self._begin_turn(opening, messages, "the message is sent again")
+
+    @contextmanager
+    def occupied(self, why: str) -> Iterator[None]:
+        """Be busy with something that is no turn and that `stop` ends; while `resting` is held."""
+        self._idle, self._turn_scope = anyio.Event(), anyio.CancelScope()
+        self._move(Trigger.FULL, why)
+        try:
+            with self._turn_scope:
+                yield
+        finally:
+            self._move(Trigger.STOPPED if self.state is State.STOPPING else Trigger.REST, f"{why}: over")
+            self._idle.set()
+
     async def receive(
         self, stream: EventStream, message: str | Iterable[Text | Image], *, sender: str | None, queue: bool
     ) -> None:
@@ -136,15 +170,19 @@ class Agent:
             listeners = self._queued[entry.id] = Listeners()
             listeners.add(stream)
             queued = state == "queued"
-            listeners.emit(self._announcer.stamp(MessageRecorded(entry=entry.id, queued=queued, steered=not queued)))
+            saved = self.session.is_saved(entry.id)
+            recorded = MessageRecorded(entry=entry.id, queued=queued, steered=not queued, saved=saved)
+            listeners.emit(self._announcer.stamp(recorded))
 
     async def _open_turn(self, messages: list[MessageRecord], why: str) -> None:
         entries = await self.session.append(*messages)
-        opening = entries[0].id
+        self._begin_turn(entries[0].id, entries, why)
+
+    def _begin_turn(self, opening: int, messages: Sequence[Entry], why: str) -> None:
         self._idle = anyio.Event()
-        for entry in entries:
+        for entry in messages:
             self._join(entry.record)
-            self._announcer.emit(MessageRecorded(entry=entry.id))
+            self._announcer.emit(MessageRecorded(entry=entry.id, saved=self.session.is_saved(entry.id)))
         self._move(Trigger.INPUT, why)
         self._turn_scope = anyio.CancelScope()
         self._group.start_soon(self._work, opening)
@@ -162,11 +200,12 @@ class Agent:
         tally = Tally()
         began = anyio.current_time()
         self._announcer.emit(TurnStarted(entry=opening, model=self.model.name))
-        self._room.rested()
+        self._saving.tell()
+        self.room.rested()
         turn = Turn(
-            desk=self._room.desk(),
-            bench=self._room.bench,
-            refresh=self._room.refresh,
+            desk=self.room.desk(),
+            bench=self.room.bench,
+            refresh=self.room.refresh,
             deliver=self._deliver_steered,
             max_steps=self.equipment.max_steps,
         )
@@ -203,12 +242,15 @@ class Agent:
             elif self.state is State.STOPPING:
                 ending = _Ending()  # it came to rest by itself just as it was told to stop
             self._move(ending.trigger, ending.why)
-            self._finish(tally, anyio.current_time() - began)
+            await self.session.save()
+            seconds = anyio.current_time() - began
+            self._announcer.emit(replace(tally.finished(seconds), saved=not self.session.unsaved))
+            self._listeners.end()
             if following is None:
                 self._release_listeners(held=ending.trigger is Trigger.STOPPED)
                 return None
             self._join(following.record)
-            self._announcer.emit(MessageRecorded(entry=following.id))
+            self._announcer.emit(MessageRecorded(entry=following.id, saved=self.session.is_saved(following.id)))
             self._move(Trigger.INPUT, "queued input came up")
             self._turn_scope = anyio.CancelScope()
             return following.id
@@ -225,27 +267,14 @@ class Agent:
             return entry
         return None
 
-    def _finish(self, tally: Tally, seconds: float) -> None:
-        self._announcer.emit(
-            TurnFinished(
-                text=tally.text,
-                stop=tally.stop,
-                steps=tally.steps,
-                usage=tally.usage,
-                cost=tally.cost,
-                seconds=seconds,
-                error=tally.error,
-            )
-        )
-        self._listeners.end()
-
     async def _deliver_steered(self) -> bool:
         async with self._gate:
             steered = in_state(self.waiting(), "steered")
             for item in steered:
                 (entry,) = await self.session.append(deliver(item, steered=True))
                 self._join(entry.record)
-                self._announcer.emit(MessageRecorded(entry=entry.id, steered=True))
+                saved = self.session.is_saved(entry.id)
+                self._announcer.emit(MessageRecorded(entry=entry.id, steered=True, saved=saved))
             return bool(steered)
 
     def _join(self, record: object) -> None:

@@ -13,7 +13,7 @@ class State(Enum):
 
     IDLE = "idle"  # waits for input
     RUN = "run"  # a turn is open
-    COMPACT = "compact"  # makes room in its context
+    COMPACT = "compact"  # makes room in its context, or a summary of a branch
     STOPPING = "stopping"  # was told to stop; records what must be recorded
     FAILED = "failed"  # an error of our own ended its task; the log is whole
 
@@ -23,7 +23,7 @@ class Trigger(Enum):
 
     INPUT = "input"
     REST = "rest"
-    FULL = "full"  # the context needs room
+    FULL = "full"  # the context needs room, or a branch a summary
     ROOM = "room"  # it has room again, and the turn goes on
     STOP = "stop"
     STOPPED = "stopped"
@@ -46,6 +46,7 @@ TRANSITIONS = MappingProxyType(
         (State.COMPACT, Trigger.STOP): State.STOPPING,
         (State.STOPPING, Trigger.STOPPED): State.IDLE,
         (State.FAILED, Trigger.INPUT): State.RUN,  # the log is whole, so new input starts anew from it
+        (State.FAILED, Trigger.FULL): State.COMPACT,
         **{(state, Trigger.FAULT): State.FAILED for state in State},
     }
 )

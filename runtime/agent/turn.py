@@ -15,6 +15,7 @@ from governors.messages import UNFINISHED, StopReason, Usage
 from governors.scrub import scrub
 
 from ..errors import MoonwakeError
+from ..events import TurnFinished
 from ..providers.base import Problem
 from ..session.entries import NoteRecord
 from .calls import FinishedCall, Workbench, run_calls
@@ -49,6 +50,18 @@ class Tally:
         self.cost = None if self.cost is None or result.cost is None else self.cost + result.cost
         if result.problem is not None:
             self.error = result.problem.text
+
+    def finished(self, seconds: float) -> TurnFinished:
+        """The event that ends the turn, which took `seconds`."""
+        return TurnFinished(
+            text=self.text,
+            stop=self.stop,
+            steps=self.steps,
+            usage=self.usage,
+            cost=self.cost,
+            seconds=seconds,
+            error=self.error,
+        )
 
 
 @dataclass(frozen=True, slots=True)

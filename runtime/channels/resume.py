@@ -5,14 +5,13 @@ A session goes on with the model that was chosen in it (`/model`), unless anothe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import anyio.to_thread
 
 from ..agent.agent import Agent
 from ..errors import ConfigError, ModelUnavailable, SessionError
-from ..session.entries import Entry, HeadRecord, SettingRecord
+from ..session.rewind import session_model
 from ..session.store import SessionStore
 from .base import Host
 
@@ -70,17 +69,3 @@ async def _use_own_model(host: Host, agent: Agent) -> tuple[str, ...]:
         return (f"This session talked to {wanted}, which cannot be had now ({error}). {agent.model.name} answers.",)
     agent.model = replace(chosen, why="as in this session")
     return ()
-
-
-def session_model(branch: Sequence[Entry]) -> str | None:
-    """The model that was chosen in the session itself, as `provider/model`."""
-    for entry in reversed(branch):
-        match entry.record:
-            case SettingRecord(name="model", value=value):
-                return value if isinstance(value, str) else None
-            case HeadRecord(settings=settings):  # all that were in force, so older ones do not count
-                value = settings.get("model")
-                return value if isinstance(value, str) else None
-            case _:
-                continue
-    return None

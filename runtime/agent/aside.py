@@ -1,0 +1,115 @@
+"""A question to the model beside the conversation: about it, but no part of it.
+
+The request extends the warm prefix (same system prompt, tools and messages, and one more message that asks), so that it
+costs little. Laws: it is recorded as `request` and `outcome`, under a purpose of its own, and leaves nothing that a
+model sees later; what the governors have to decide so that it fits holds for it alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import anyio
+
+from governors.errors import GovernorError
+from governors.messages import AssistantMessage, Text
+
+from ..errors import MoonwakeError
+from ..providers.base import ChosenModel, Finished, Request
+from ..session.entries import Entry, HeadRecord, MessageRecord, OutcomeRecord, Record, SettingRecord
+from .drafts import Drafts
+from .fit import Fit, known_fit
+from .prepare import Prepared, Situation, prepare
+from .step import Desk
+
+_MOST_DECISIONS = 4
+
+
+class AsideFailed(MoonwakeError):
+    """The model gave no usable answer; the text says why."""
+
+
+async def ask_aside(desk: Desk, drafts: Drafts, purpose: str, question: str) -> str:
+    """The model's answer to `question` about the conversation so far; only a complete one counts.
+
+    `drafts` are of their own: those of the conversation go on as they were. Raises `AsideFailed`, `SessionError`.
+    """
+    model = desk.model()
+    try:
+        prepared = _prepared(replace(desk, drafts=drafts), model, question)
+    except GovernorError as error:
+        raise AsideFailed(str(error)) from error
+    record = replace(prepared.record, purpose=purpose, decisions=())
+    (request,) = await desk.session.append(record)
+    began = anyio.current_time()
+    finished = Finished(AssistantMessage((), stop="aborted"))
+    try:
+        finished = await _answer(model, prepared)
+    finally:
+        with anyio.CancelScope(shield=True):  # what it came to, and may have cost, has to be known
+            outcome = _outcome(request, model, finished, prepared.cause, anyio.current_time() - began)
+            await desk.session.append(outcome)
+    if finished.problem is not None:
+        raise AsideFailed(finished.problem.text)
+    if finished.message.stop != "stop" or not finished.message.text.strip():
+        raise AsideFailed(f"the answer was empty or did not come to its end ({finished.message.stop})")
+    return finished.message.text.strip()
+
+
+def _prepared(desk: Desk, model: ChosenModel, question: str) -> Prepared:
+    session = desk.session
+    fit: Fit = known_fit(model, _settings(session.tree.entries))
+    asked = MessageRecord(role="user", content=(Text(question),))
+    imagined = list(session.branch())
+    _imagine(imagined, session.tree.next_id, asked)
+    turn = imagined[-1].id
+    for _ in range(_MOST_DECISIONS):
+        situation = Situation(
+            session.tree.entries, imagined, turn, model, fit, desk.drafts, desk.margin, desk.thinking, None
+        )
+        outcome = prepare(situation).outcome
+        if isinstance(outcome, Prepared):
+            return outcome
+        for record in outcome.records:
+            _imagine(imagined, imagined[-1].id + 1, record)
+    raise AsideFailed("the question cannot be brought under the model's budget")
+
+
+def _imagine(branch: list[Entry], identity: int, record: Record) -> None:
+    """Let `branch` go on with `record`, which will never be in the log."""
+    if isinstance(record, HeadRecord) and record.resume == 0:
+        record = replace(record, resume=identity)  # the head itself: no step is kept
+    last = branch[-1] if branch else None
+    branch.append(Entry(identity, last.id if last is not None else None, last.at if last is not None else "", record))
+
+
+def _settings(entries: Sequence[Entry]) -> dict[str, object]:
+    """What overflows taught, from anywhere in the session."""
+    records = (entry.record for entry in entries)
+    return {record.name: record.value for record in records if isinstance(record, SettingRecord)}
+
+
+async def _answer(model: ChosenModel, prepared: Prepared) -> Finished:
+    request = Request(model.info, prepared.draft.body(None))
+    async with model.provider.stream(request) as events:
+        async for event in events:
+            if isinstance(event, Finished):
+                return event
+    return Finished(AssistantMessage((), stop="error"))
+
+
+def _outcome(
+    request: Entry, model: ChosenModel, finished: Finished, cause: str | None, seconds: float
+) -> OutcomeRecord:
+    reply, problem = finished.message, finished.problem
+    price = model.info.price
+    return OutcomeRecord(
+        request=request.id,
+        stop=reply.stop,
+        usage=reply.usage,
+        cost=price.cost(reply.usage) if price is not None and reply.usage is not None else None,
+        cause=cause,
+        problem=None if problem is None else {"kind": problem.kind, "text": problem.text},
+        seconds=round(seconds, 3),
+    )
