@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +17,14 @@ from governors.tokens import Counter, system_tokens, tools_tokens
 from ..errors import MoonwakeError, SessionError
 from ..session.codec import BadLine
 from ..session.entries import HeadRecord
+from ..session.import_ import look_at, read_file
 from ..session.projection import project
 from ..session.reading import read_session
 from ..session.tree import Tree
 from .conversations import Timed, trace_of
-from .formats import READERS, read_chat, seconds
+from .imported import conversations, seconds
 from .segments import is_segment, read_segment
 from .trace import Trace
-
-#: Lines: some programs put a snapshot or two before what tells them apart.
-_LOOKED_AT = 50
 
 
 def read_traces(paths: Iterable[Path], counter: Counter) -> list[Trace]:
@@ -45,37 +43,28 @@ def _file(path: Path, counter: Counter) -> Iterator[Trace]:
     except (OSError, EOFError) as error:
         raise MoonwakeError(f"cannot read {path}: {error}") from error
     name = path.name.removesuffix(".gz").removesuffix(".jsonl")
-    lines = list(_lines(data))
-    if not lines:
-        raise MoonwakeError(f"{path} holds no JSON lines: give a session file (.jsonl or .jsonl.gz)")
     try:
-        yield from _traces(name, lines, data, counter)
+        yield from _traces(path, name, data, counter)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise MoonwakeError(f"{path} cannot be replayed: {type(error).__name__}: {error}") from error
 
 
-def _traces(name: str, lines: Sequence[Mapping[str, Any]], data: bytes, counter: Counter) -> Iterator[Trace]:
-    first = lines[0]
+def _traces(path: Path, name: str, data: bytes, counter: Counter) -> Iterator[Trace]:
+    first = next(_lines(data), {})
     if first.get("type") == "session" and "agent" in first:
         yield _own(name, data, counter)
-        return
-    if is_segment(first):
-        yield from (read_segment(line) for line in lines)
-        return
-    if isinstance(first.get("messages"), list):
-        for line in lines:
-            yield _numbered(str(line.get("id", name)), read_chat(line["messages"]), counter)[0]
-        return
-    for fits, read in READERS:
-        if any(fits(line) for line in lines[:_LOOKED_AT]):
-            yield from _numbered(name, read(lines), counter)
-            return
-    raise ValueError("this is no session of Moonwake, pi, Claude Code, Codex or nanobot, nor a chat dialog")
+    elif is_segment(first):
+        yield from (read_segment(line) for line in _lines(data))
+    else:
+        read, _ = read_file(look_at(path))
+        for each in read:
+            said = conversations(each.entries, timed=each.created is not None)
+            yield from _numbered(name if len(read) == 1 else each.name or name, said, counter)
 
 
-def _numbered(name: str, conversations: list[list[Timed]], counter: Counter) -> list[Trace]:
-    many = len(conversations) > 1
-    return [trace_of(f"{name}/{number}" if many else name, said, counter) for number, said in enumerate(conversations)]
+def _numbered(name: str, said: list[list[Timed]], counter: Counter) -> list[Trace]:
+    many = len(said) > 1
+    return [trace_of(f"{name}/{number}" if many else name, each, counter) for number, each in enumerate(said)]
 
 
 def _own(name: str, data: bytes, counter: Counter) -> Trace:
@@ -83,8 +72,9 @@ def _own(name: str, data: bytes, counter: Counter) -> Trace:
         reading = read_session(data)
     except BadLine as problem:
         raise SessionError(f"{name} is not a session this Moonwake can read: {problem}") from None
-    branch = [entry for entry in Tree(reading.entries).branch() if not isinstance(entry.record, HeadRecord)]
-    view = project(branch)
+    tree = Tree(reading.entries)
+    branch = [entry for entry in tree.branch() if not isinstance(entry.record, HeadRecord)]
+    view = project(branch, tree.redacted)
     entries = {entry.id: entry for entry in branch}
     said = []
     for message in view.messages:

@@ -293,9 +293,9 @@ def test_a_session_of_a_newer_version_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "problem"),
     [
-        ([], "no JSON lines"),
+        ([], "is empty"),
         (b"\xff\xfe\n[1]\n", "no JSON lines"),
-        ([{"what": "else"}], "no session of Moonwake"),
+        ([{"what": "else"}], "a format that is not known here"),
         ([{"base_tokens": 1, "tokens_per_char": 1, "events": [{"k": "user"}]}], "KeyError"),
         ([{"type": "session", "cwd": "/"}, {"type": "message", "message": []}], "cannot be replayed|no model call"),
     ],
