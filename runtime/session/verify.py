@@ -20,8 +20,10 @@ from .blobs import BlobState, FolderBlobs
 from .checking import Problem, Severity, check_entries
 from .codec import BadLine
 from .entries import Blob, Header
+from .erasure import ERASED_SUMMARY
 from .located import Located, blobs_named, locate, read_unopened
 from .reading import Reading
+from .redaction import stale_summaries
 from .store import file_name
 
 _KINDS = {
@@ -69,6 +71,7 @@ def verify(path: Path, blobs: FolderBlobs) -> Verification:
                 *_of_file(reading, locked),
                 *check_entries(located, _copied(reading.header)),
                 *_of_blobs(located, blobs),
+                *_stale(located),
             ),
             key=lambda problem: problem.offset or 0,
         ),
@@ -158,6 +161,17 @@ def _of_blobs(located: Iterable[Located], blobs: FolderBlobs) -> Iterator[Proble
             wrong = seen[blob]
             if wrong is not None:
                 yield Problem("error", wrong, each.line, each.offset)
+
+
+def _stale(located: Sequence[Located]) -> Iterator[Problem]:
+    stale = stale_summaries([each.entry for each in located])
+    for each in located if stale else ():
+        text = getattr(each.entry.record, "summary", None) or getattr(each.entry.record, "text", None)
+        if each.entry.id in stale and text != ERASED_SUMMARY:
+            problem = (
+                "it sums up an entry that was redacted since, and may tell of it; `sessions gc --redacted` erases it"
+            )
+            yield Problem("warning", problem, each.line, each.offset)
 
 
 def _wrong(blob: Blob, blobs: FolderBlobs) -> str | None:

@@ -345,6 +345,15 @@ def test_every_session_of_every_agent_is_verified(path: Path) -> None:
     ]
 
 
+def test_a_summary_of_what_was_redacted_is_a_warning(path: Path) -> None:
+    """At its line."""
+    log = talk()
+    log.head(log.user("next"), summary="They talked.")
+    log.add(RedactRecord(target=1))
+    (problem,) = verified(path, b"".join(lines(log))).problems
+    assert (problem.severity, problem.line) == ("warning", 7) and "redacted since" in problem.problem
+
+
 @patient
 @given(batches())
 def test_ancestry_is_what_walking_up_finds(written: list[tuple[Entry, ...]]) -> None:
