@@ -114,8 +114,9 @@ async def at_once(folder: Path, count: int, rounds: int) -> None:
         getattr(os, "fdatasync", os.fsync)(bare)
     one_each = time.perf_counter() - began
     print(
-        f"{count} sessions at once, {appends:,} appends: {wall * 1e3:,.0f} ms, {acknowledged / appends:.3f} syncs an append "
-        f"({disk.syncs / appends:.3f} with what closing syncs); a bare write and fdatasync each: {one_each * 1e3:,.0f} ms"
+        f"{count} sessions at once, {appends:,} appends: {wall * 1e3:,.0f} ms, {acknowledged / appends:.3f} syncs an "
+        f"append ({disk.syncs / appends:.3f} with what closing syncs); a bare write and fdatasync each: "
+        f"{one_each * 1e3:,.0f} ms"
     )
 
 

@@ -37,6 +37,7 @@ if __package__ in (None, ""):
 
 from governors.messages import Text
 from runtime.errors import SessionError, SessionLocked
+from runtime.session.commit import COMMITTER
 from runtime.session.disk import REAL_DISK, Disk
 from runtime.session.entries import Entry, Header, MessageRecord
 from runtime.session.opening import create_log, open_log, read_log
@@ -185,6 +186,8 @@ def killed(paths: list[Path], seed: int, refusing: bool) -> Told:
     reading, writing = os.pipe()
 
     def run() -> None:
+        COMMITTER.full = random.Random(f"full {seed}").choice([50_000, 4 * 2**20])
+        COMMITTER.quiet = random.Random(f"quiet {seed}").choice([0.0, 0.001, 1.0])
         disk = RefusingDisk(writing, seed) if refusing else TellingDisk(writing)
         anyio.run(write_for_ever, paths, seed, writing, disk, backend="trio" if seed // len(KINDS) % 2 else "asyncio")
 

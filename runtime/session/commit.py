@@ -27,8 +27,8 @@ from .log import LogFile
 logger = logging.getLogger(__name__)
 
 _FEW = 2  # files that are synced one by one
-_QUIET = 1.0  # seconds without a commit until files are synced by themselves
-_LONGEST_PAUSE = 30.0  # seconds between attempts at files that cannot be synced
+_FIRST_PAUSE = 1.0  # seconds between attempts at files that cannot be synced; each is twice the one before
+_LONGEST_PAUSE = 30.0
 _QUICK = 0.001  # seconds
 
 
@@ -82,9 +82,14 @@ class _Farewell(Commit):
 
 
 class Committer:
-    """Its methods may be called from any thread; a log may have one commit at a time."""
+    """Its methods may be called from any thread; a log may have one commit at a time.
 
-    def __init__(self) -> None:
+    `quiet`: seconds without a commit until files are synced by themselves; `full`: bytes that a journal may have.
+    """
+
+    def __init__(self, quiet: float = 1.0, full: int = 4 * 2**20) -> None:
+        self.quiet = quiet
+        self.full = full
         self.forget()
 
     def forget(self) -> None:
@@ -95,7 +100,7 @@ class Committer:
         self._members: set[LogFile] = set()
         self._loose: dict[LogFile, None] = {}  # files that only a journal answers for, oldest first
         self._journals: dict[tuple[Path, int], Journal] = {}
-        self._pause = _QUIET
+        self._pause = self.quiet
         self._last: tuple[LogFile | None, float] = (None, 0.0)
 
     def commit(self, log: LogFile, data: bytes) -> Commit:
@@ -130,13 +135,17 @@ class Committer:
                 self._commit([each for each in taken if not isinstance(each, _Farewell)])
                 for each in taken:
                     if isinstance(each, _Farewell):
-                        self._part(each)
+                        self._part(each.log)
             except Exception as error:  # the boundary of the thread: whoever waits must hear of a fault of ours
                 logger.exception("committing failed")
                 for each in taken:
                     if not each.ended:
                         each.end(error)
-            if self._is_over():
+            over = self._is_over()
+            for each in taken:
+                if isinstance(each, _Farewell) and not each.ended:  # who hears of the last finds no journal any more
+                    each.end()
+            if over:
                 return
 
     def _take(self) -> list[Commit]:
@@ -156,7 +165,11 @@ class Committer:
         if not commits:
             return
         began = time.perf_counter()
-        self._pause = _QUIET
+        self._pause = self.quiet
+        if any(journal.length >= self.full for journal in self._journals.values()):
+            for log in list(self._loose):
+                self._settle(log)
+            self._empty_journals()
         alone: list[Commit] = []
         together: dict[tuple[Path, int], list[Commit]] = {}
         for each in commits:
@@ -191,12 +204,8 @@ class Committer:
             journal = self._journals.get(key)
             if journal is None:
                 journal = self._journals[key] = Journal(key[0], group[0].log.disk)
-            if journal.full:
-                for log in list(self._loose):
-                    self._settle(log)
-                self._empty_journals()
-                if journal.full:
-                    return False
+            if journal.length >= self.full:
+                return False
             journal.write([each.log for each in group])
         except (OSError, SessionError) as error:
             logger.warning("cannot write the journal in %s (%s): files are synced one by one", key[0], error)
@@ -210,11 +219,12 @@ class Committer:
     def _tidy(self) -> None:
         """It is quiet: sync one file by itself."""
         settled = self._settle(next(iter(self._loose)))
-        self._pause = 0.0 if settled else min(max(2 * self._pause, _QUIET), _LONGEST_PAUSE)
+        self._pause = 0.0 if settled else min(max(2 * self._pause, _FIRST_PAUSE), _LONGEST_PAUSE)
         if not self._loose:
             self._empty_journals()
 
     def _settle(self, log: LogFile) -> bool:
+        """Whether `log` needs no journal any more. Only between commits: what is not acknowledged would be cut off."""
         if log not in self._loose:
             return True
         del self._loose[log]
@@ -234,8 +244,7 @@ class Committer:
                 with contextlib.suppress(OSError):  # what it holds is true, only not needed
                     journal.empty()
 
-    def _part(self, farewell: Commit) -> None:
-        log = farewell.log
+    def _part(self, log: LogFile) -> None:
         if not self._settle(log):
             self._journals[_key(log)].needed = True
             del self._loose[log]
@@ -243,7 +252,6 @@ class Committer:
             self._members.discard(log)
         if self._last[0] is log:
             self._last = (None, 0.0)
-        farewell.end()
 
     def _is_over(self) -> bool:
         with self._guard:

@@ -26,7 +26,6 @@ from .log import LogFile
 
 FOLDER = ".journals"
 SUFFIX = ".journal"
-_FULL = 4 * 2**20  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +74,13 @@ def _checksum(place: dict[str, object], data: bytes) -> str:
 
 
 class Journal:
-    """A journal that this process writes. Making one raises `OSError` or `SessionError`."""
+    """A journal that this process writes; `length` in bytes. Making one raises `OSError` or `SessionError`."""
 
     def __init__(self, folder: Path, disk: Disk) -> None:
         self.needed = False  # by a file that could not be synced: it stays when we go
         self._root = folder.parent
         self._disk = disk
-        self._length = 0
+        self.length = 0
         self._ragged = False
         if not folder.is_dir():
             folder.mkdir(exist_ok=True)
@@ -96,10 +95,6 @@ class Journal:
             unlock(self._lock, self.path)
             raise
 
-    @property
-    def full(self) -> bool:
-        return self._length >= _FULL
-
     def write(self, logs: Sequence[LogFile]) -> None:
         """Hold what was put into `logs`, on disk. Raises `OSError`, and holds none of it."""
         self._cut_back()
@@ -113,12 +108,12 @@ class Journal:
                 self._cut_back()
             raise
         self._ragged = False
-        self._length += len(data)
+        self.length += len(data)
 
     def empty(self) -> None:
         """Forget everything: each file was synced. Raises `OSError`."""
-        if self._length or self._ragged:
-            self._length, self._ragged = 0, True
+        if self.length or self._ragged:
+            self.length, self._ragged = 0, True
             self._cut_back()
 
     def close(self) -> None:
@@ -135,5 +130,5 @@ class Journal:
 
     def _cut_back(self) -> None:
         if self._ragged:
-            self._disk.cut(self._descriptor, self._length)
+            self._disk.cut(self._descriptor, self.length)
             self._ragged = False
