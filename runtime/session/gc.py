@@ -130,7 +130,7 @@ def _as_garbage(stored: StoredFile) -> Garbage:
 
 def _left_behind(sessions: Path, now: float) -> Iterator[Garbage]:
     """What processes that died left beside the sessions."""
-    for path in _inside(sessions, "*/*.jsonl.*"):
+    for path in (*_inside(sessions, "*/*.jsonl.*"), *_inside(sessions.parent, "input_history.erasing-*")):
         with contextlib.suppress(OSError):
             facts = path.lstat()
             age = now - facts.st_mtime
@@ -138,7 +138,7 @@ def _left_behind(sessions: Path, now: float) -> Iterator[Garbage]:
             if (kind == "new" or kind.startswith("new-")) and age > DAY:
                 yield Garbage(path, facts.st_size, "a session that was never finished being made")
             elif kind.startswith("erasing-") and age > HOUR:
-                yield Garbage(path, facts.st_size, "a session that was never finished being written anew")
+                yield Garbage(path, facts.st_size, "a file that was never finished being written anew")
             elif kind == "lock" and age > HOUR and not os.path.lexists(_session_of(path)):
                 yield Garbage(path, facts.st_size, "the lock of a session that is not there")
 
@@ -154,19 +154,26 @@ def _looked_at(garbage: Garbage) -> str | None:
 
 
 def _remove_side_file(garbage: Garbage) -> str | None:
-    """Remove it under its session's lock; why not, if not."""
+    """Remove it, under its session's lock where it has one; why not, if not."""
     session = _session_of(garbage.path)
+    if session.suffix != ".jsonl":
+        return _unlinked(garbage.path)
     try:
         held = lock(session)
     except SessionError as error:
         return f"{garbage.path} was kept: {error}"
     try:
-        if garbage.path != Path(held.lock_file):  # its own lock goes when it is given up
-            garbage.path.unlink(missing_ok=True)
-    except OSError as error:
-        return f"{garbage.path} cannot be removed: {error.strerror or error}"
+        # its own lock goes when it is given up
+        return None if garbage.path == Path(held.lock_file) else _unlinked(garbage.path)
     finally:
         unlock(held, session)
+
+
+def _unlinked(path: Path) -> str | None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        return f"{path} cannot be removed: {error.strerror or error}"
     return None
 
 

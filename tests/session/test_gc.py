@@ -104,7 +104,7 @@ def test_a_blob_that_is_named_anywhere_stays(state: Path, where: str) -> None:
     assert collect(state).removed == ()
 
 
-@settings(patient, max_examples=25)
+@settings(patient, max_examples=12)
 @given(st.integers(0, 500), st.sampled_from(["0", "f", "x", "\n", ""]), st.booleans())
 def test_a_name_is_found_wherever_a_chunk_ends(
     tmp_path_factory: pytest.TempPathFactory, before: int, filling: str, escaped: bool
@@ -168,6 +168,7 @@ def test_what_dead_processes_left_goes(state: Path) -> None:
     write(folder / "gone.jsonl.new")
     for name in ["gone.jsonl.lock", "0193.jsonl.lock", "0193.jsonl.erasing-1-x", "0193.jsonl.torn-1", "notes.txt"]:
         (folder / name).write_text("1\n")
+    (state / "input_history.erasing-1").write_text("half")
     needed = old_blob(state, "needed")
     write(session(state), b'{"id":1,"parent":null,"at":"","type":"note","text":"",%s}' % named(needed))
     shard = place(state, needed).parent
@@ -181,6 +182,7 @@ def test_what_dead_processes_left_goes(state: Path) -> None:
         "gone.jsonl.new",
         "gone.jsonl.lock",
         "0193.jsonl.erasing-1-x",
+        "input_history.erasing-1",
         f"{'0' * 64}.damaged",
         ".abc.new",
     }
