@@ -60,11 +60,11 @@ class Saving:
     async def _try_again(self) -> None:
         pause = _FIRST_PAUSE
         try:
-            while self._session.unsaved:
-                with anyio.move_on_after(pause):
+            while self._session.unsaved and not self._session.closed:
+                with anyio.move_on_after(pause) as waiting:
                     await self._session.wait_settled()
-                    return  # saved by somebody else, or closed
-                await self._session.save()
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                if waiting.cancelled_caught:
+                    await self._session.save()
+                pause = min(2 * pause, _LONGEST_PAUSE) if waiting.cancelled_caught else _FIRST_PAUSE
         finally:
             self._trying = False

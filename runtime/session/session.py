@@ -74,6 +74,10 @@ class Session:
         """Why the disk refuses, in the system's words, while something is unsaved."""
         return self._writer.outage
 
+    @property
+    def closed(self) -> bool:
+        return self._writer.closed
+
     def is_saved(self, entry: int) -> bool:
         """Whether the entry with that id is on disk."""
         return self._writer.is_saved(entry)

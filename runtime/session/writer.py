@@ -76,6 +76,10 @@ class Writer:
         """How many entries are in memory only."""
         return sum(len(each.entries) for each in self._backlog)
 
+    @property
+    def closed(self) -> bool:
+        return self._log is None
+
     def is_saved(self, entry: int) -> bool:
         return not self._backlog or entry < self._backlog[0].entries[0].id
 
