@@ -21,7 +21,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"commands"}),
     frozenset({"conversing", "doctor"}),
     frozenset({"app"}),
-    frozenset({"channels", "replay"}),
+    frozenset({"channels", "exports", "replay"}),
     frozenset({"choice", "supervisor"}),
     frozenset({"agent"}),
     frozenset({"prompt", "tools"}),
@@ -60,6 +60,19 @@ PURE_FILES = (
     "runtime/session/marks.py",
     "runtime/session/spending.py",
     "runtime/tools/arguments.py",
+    "runtime/exports/as_model.py",
+    "runtime/exports/atif.py",
+    "runtime/exports/html.py",
+    "runtime/exports/html_style.py",
+    "runtime/exports/html_text.py",
+    "runtime/exports/jsonl.py",
+    "runtime/exports/markdown.py",
+    "runtime/exports/marks.py",
+    "runtime/exports/segments.py",
+    "runtime/exports/tame.py",
+    "runtime/exports/transcript.py",
+    "runtime/exports/veil.py",
+    "runtime/exports/wording.py",
 )
 IMPURE = {"anyio", "os", "pathlib", "sqlite3", "time", "random", "logging", "socket", "subprocess", "threading"}
 HEAVY = {
