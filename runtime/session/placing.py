@@ -23,15 +23,34 @@ def place(tree: Tree, records: Sequence[Record], at: str) -> tuple[Entry, ...]:
 
 
 def needs_older(tree: Tree, records: Sequence[Record]) -> bool:
-    """Whether it takes entries older than those in `tree` to tell where `records` go.
+    """Whether it takes entries older than those in `tree` to tell where `records` go, or what is seen once they are
+    there.
 
-    The result of an older call may belong to a branch that was left; a `leaf` entry may lead to such a branch.
+    The result of an older call may belong to a branch that was left; a `leaf` entry may lead behind the head that the
+    tree begins with, and so may a head that takes another one back.
     """
-    return not tree.complete and any(
-        (isinstance(record, ResultRecord) and record.call[0] < tree.first)
-        or (isinstance(record, LeafRecord) and record.leaf is not None and record.leaf < tree.first)
-        for record in records
-    )
+    return not tree.complete and any(_leads_out(tree, record) for record in records)
+
+
+def _leads_out(tree: Tree, record: Record) -> bool:
+    match record:
+        case ResultRecord(call=(reply, _)):
+            return reply < tree.first
+        case HeadRecord(start=start):
+            return start < tree.first
+        case LeafRecord(leaf=int() as leaf):
+            return leaf < tree.next_id and not _stands_alone(tree, leaf)
+        case _:
+            return False
+
+
+def _stands_alone(tree: Tree, leaf: int) -> bool:
+    """Whether all that is seen of the branch that ends in `leaf` is in the tree."""
+    branch = tree.branch_to(leaf)
+    for entry in reversed(branch):
+        if isinstance(entry.record, HeadRecord):
+            return entry.record.start >= tree.first
+    return bool(branch) and branch[0].parent is None
 
 
 class _Batch:

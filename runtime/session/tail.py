@@ -42,10 +42,13 @@ _HEAD: Final = b'"head"'  # every head's line has it; no text holds these bytes,
 _LONGEST_HEADER: Final = 2**20
 
 
-def read_from_tail(read: Read, size: int, blobs: BlobStore | None = None) -> Reading:
-    """Read a session file of `size` bytes, no further back than a resume needs. Raises `BadLine`."""
+def read_from_tail(read: Read, size: int, blobs: BlobStore | None = None, *, chunk: int = _CHUNK) -> Reading:
+    """Read a session file of `size` bytes, no further back than a resume needs, at least `chunk` bytes at a time.
+
+    A short file is read whole. Raises `BadLine`.
+    """
     opening = _header(read, size)
-    tail = _Tail(read, opening.end, size, Shelf(blobs))
+    tail = _Tail(read, opening.end, size, Shelf(blobs), chunk)
     hint = tail.hint(size)
     while hint is not None:
         tail.reach(hint)
@@ -54,7 +57,7 @@ def read_from_tail(read: Read, size: int, blobs: BlobStore | None = None) -> Rea
             return _reading(opening, found, tail)
         if found == "all":
             break
-        doubled = max(opening.end, tail.low - max(_CHUNK, size - tail.low))
+        doubled = max(opening.end, tail.low - max(chunk, size - tail.low))
         if found == "more":
             hint = doubled
         elif (hint := tail.hint(tail.low)) is not None:
@@ -75,10 +78,10 @@ def _header(read: Read, size: int) -> Opening:
 class _Tail:
     """The lines from the offset `low` to the end; `data` are their bytes."""
 
-    def __init__(self, read: Read, first: int, size: int, shelf: Shelf) -> None:
+    def __init__(self, read: Read, first: int, size: int, shelf: Shelf, chunk: int) -> None:
         self.low = size
         self.lines: list[Line] = []
-        self._read, self._first, self._shelf = read, first, shelf
+        self._read, self._first, self._shelf, self._chunk = read, first, shelf, chunk
         self._pieces: list[bytes] = []  # the latest first
 
     @property
@@ -89,7 +92,7 @@ class _Tail:
         """Where in the bytes before the offset `below` a head may stand, the last such place; None when none does."""
         overlap = b""
         while below > self._first:
-            start = max(self._first, below - _CHUNK)
+            start = max(self._first, below - self._chunk)
             data = self._read(start, below - start)
             place = (data + overlap).rfind(_HEAD)
             if place >= 0:
@@ -109,7 +112,7 @@ class _Tail:
 
     def _line_start(self, offset: int) -> int:
         while offset > self._first:
-            start = max(self._first, offset - _CHUNK)
+            start = max(self._first, offset - self._chunk)
             place = self._read(start, offset - start).rfind(b"\n")
             if place >= 0:
                 return start + place + 1
