@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from ..events import Notice
 from ..providers.base import ChosenModel
@@ -14,8 +15,9 @@ from ..tools.base import ToolContext
 from .announce import Announcer
 from .calls import Workbench
 from .drafts import Drafts
+from .ease import at_ease
 from .equipment import Equipment
-from .step import Desk, project_now
+from .step import Desk
 from .system import refresh_system
 from .thrift import Thrift, thrift_of
 
@@ -60,13 +62,21 @@ class Workroom:
         """What running calls needs."""
         given, session = self._equipment(), self._session
         context = ToolContext(
-            given.workspace, session.agent, session.id, (0, 0), lambda what: recall(session.branch(), what)
+            given.workspace, session.agent, session.id, (0, 0), self._read_back
         )
         return Workbench(session, given.toolset, context, self._announcer)
 
+    async def _read_back(self, what: str) -> str | None:
+        """What `recall` finds, over the whole branch however little of it was read so far, blobs included."""
+        tree = await self._session.whole()
+        branch = tuple(tree.branch())
+        return await anyio.to_thread.run_sync(recall, branch, what, tree.redacted, self._session.blobs)
+
     async def refresh(self) -> None:
         """Bring the system prompt in the log up to date; what is wrong with its files is told once."""
-        projection = await project_now(self._drafts, self._session.branch(), self.standing().redacted)
+        await self._learn(self._model())
+        drafts, branch, redacted = self._drafts, tuple(self._session.branch()), self.standing().redacted
+        projection = await at_ease(drafts.live.pending(branch, redacted), lambda: drafts.project(branch, redacted))
         state = projection.state if projection.told else None
         for warning in await refresh_system(self._session, self._equipment(), self._model(), state):
             if warning not in self._warned:
@@ -79,8 +89,15 @@ class Workroom:
         self._drafts = Drafts(self._equipment().counter)
 
     def rested(self) -> None:
-        """A turn begins: the agent had rested before it."""
-        self._thrift_for(self._model()).rested = True
+        """A turn begins: the agent had rested before it. What is not yet read from the log tells so by itself."""
+        if self._thrift is not None:
+            self._thrift.rested = True
+
+    async def _learn(self, model: ChosenModel) -> None:
+        """Read what is known of the cache of `model`, in a worker thread when there is much to read."""
+        if self._thrift is None or self._thrift.model != model.name:
+            branch = tuple(self._session.branch())
+            self._thrift = await at_ease(len(branch), partial(thrift_of, branch, model))
 
     def _thrift_for(self, model: ChosenModel) -> Thrift:
         """What is known of the cache of `model`: read from the log once, kept up to date from then on."""

@@ -31,8 +31,10 @@ class WindowUse:
         return max(0, self.window - self.system - self.tools - self.messages - self.kept_free)
 
 
-def window_use(branch: Sequence[Entry], model: ChosenModel, counter: Counter) -> WindowUse:
-    projection = project(branch)
+def window_use(
+    branch: Sequence[Entry], model: ChosenModel, counter: Counter, redacted: frozenset[int] = frozenset()
+) -> WindowUse:
+    projection = project(branch, redacted)
     fit = known_fit(model, projection.settings)
     try:
         budget = budget_of(model, fit)

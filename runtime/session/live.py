@@ -19,7 +19,7 @@ from governors.repair import legal_content
 from .entries import EditRecord, Entry, HeadRecord
 from .projection import Projection, projection_of, rendering_of
 from .rendering import Rendering
-from .standing import Standing
+from .standing import Standing, StandingFold
 from .tree import Tree
 
 
@@ -112,17 +112,19 @@ class LiveStanding:
     """What holds in one session, whatever branch is shown."""
 
     def __init__(self) -> None:
-        self._standing = Standing()
-        self._newest = 0
+        self._fold = StandingFold()
+        self._newest = self._first = 0
 
     def read(self, tree: Tree) -> Standing:
-        """`standing_of(tree.entries)`, for a tree that only grows at its end."""
+        """`standing_of(tree.entries)`. All of it is read again when what is older was put into the tree."""
+        if tree.first != self._first:
+            self._fold, self._newest, self._first = StandingFold(), 0, tree.first
         new = list(takewhile(lambda entry: entry.id > self._newest, tree.newest_first()))
         for entry in reversed(new):
-            self._standing = self._standing.after(entry)
+            self._fold.take(entry)
         if new:
             self._newest = new[0].id
-        return self._standing
+        return self._fold.standing
 
 
 def _running_ids() -> RunningIds:

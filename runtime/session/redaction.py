@@ -25,6 +25,18 @@ STALE_SUMMARY = (
 )
 
 
+def redacted_entries(entries: Iterable[Entry], redacted: Collection[int] = ()) -> frozenset[int]:
+    """All that is redacted, by the `redact` entries among `entries` or by `redacted`: with an inbox entry the message
+    that delivered it."""
+    known = tuple(entries)
+    targets = {entry.record.target for entry in known if isinstance(entry.record, RedactRecord)}.union(redacted)
+    if not targets:
+        return frozenset()
+    messages = ((entry.id, entry.record) for entry in known)
+    delivered = (each for each, record in messages if isinstance(record, MessageRecord) and record.inbox in targets)
+    return frozenset(targets.union(delivered))
+
+
 def stale_summaries(entries: Iterable[Entry], redacted: Collection[int] = ()) -> frozenset[int]:
     """The heads and branch summaries among `entries` (all of a session, oldest first) that were made from an entry
     before it was redacted. `redacted` are targets whose `redact` entries are not among `entries`: they count as the
