@@ -52,31 +52,32 @@ class Problem:
         return f"{self.severity}: {where}{self.problem}"
 
 
-def check_entries(located: Sequence[Located], copied: int = 0) -> list[Problem]:
-    """What is wrong, in the order of the lines. Entries up to the id `copied` come from another session's branch (a
-    fork): numbers are missing there by right."""
+def check_entries(located: Sequence[Located], copied: str = "") -> list[Problem]:
+    """What is wrong, in the order of the lines. Entries up to the time `copied` come from elsewhere (fork, import):
+    numbers are missing before them by right."""
     check = _Check([each.entry for each in located])
     found = []
     for each, after in zip_longest(located, located[1:]):
         for severity, problem in (*_sequence(each, after, copied), *check.entry(each.entry)):
             found.append(Problem(severity, problem, each.line, each.offset))
-    if located and located[0].entry.id > max(1, copied):
-        problem = f"it is the first one; what came before entry {located[0].entry.id} is missing"
-        found.insert(0, Problem("error", problem, located[0].line, located[0].offset))
+    first = located[0] if located else None
+    if first is not None and first.entry.id > 1 and first.entry.at > copied:
+        problem = f"it is the first one; what came before entry {first.entry.id} is missing"
+        found.insert(0, Problem("error", problem, first.line, first.offset))
     return found
 
 
 _Found = Iterator[tuple[Severity, str]]
 
 
-def _sequence(this: Located, after: Located | None, copied: int) -> _Found:
+def _sequence(this: Located, after: Located | None, copied: str) -> _Found:
     """Whether the next entry is the one that has to follow."""
     goes_on = after is not None and after.entry.id == this.entry.id + 1
     if this.until is not None:
         same = after is not None and (after.until == this.until or after.entry.id == this.until)
         if not goes_on or not same:
             yield "error", f"its batch lasts until entry {this.until}, but entry {this.entry.id + 1} of it is missing"
-    elif after is not None and not goes_on and after.entry.id > copied:
+    elif after is not None and not goes_on and after.entry.at > copied:
         first, last = this.entry.id + 1, after.entry.id - 1
         which = f"entry {first} is" if first == last else f"entries {first} to {last} are"
         yield "warning", f"{which} missing after it: a line was broken or removed"

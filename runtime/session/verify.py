@@ -120,10 +120,9 @@ def _unreadable(path: Path, problem: str, beside: Sequence[Problem]) -> Verifica
     return Verification(path, None, None, 0, size, (Problem("error", problem), *beside))
 
 
-def _copied(header: Header) -> int:
-    """The last entry that a fork took from its origin."""
-    entry = (header.origin or {}).get("entry")
-    return entry if isinstance(entry, int) else 0
+def _copied(header: Header) -> str:
+    """Until when entries were copied from elsewhere."""
+    return header.created if header.origin else ""
 
 
 def _named(path: Path, header: Header) -> Iterator[Problem]:
@@ -197,5 +196,5 @@ def _beside(path: Path) -> Iterator[Problem]:
                 if suffix.startswith(kind):
                     where = suffix.removeprefix(kind).split("-")[0]
                     yield Problem("note", f"{each.name} holds {says} byte {where}")
-            if suffix.startswith((".new", ".erasing-")):
+            if suffix.startswith(".erasing-") or suffix.endswith(".new"):
                 yield Problem("note", f"{each.name} was left by a process that died; `sessions gc` removes it")

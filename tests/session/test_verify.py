@@ -188,12 +188,14 @@ def test_lines_that_were_removed_are_noticed(path: Path) -> None:
 
 
 def test_a_fork_may_lack_the_numbers_of_other_branches(path: Path) -> None:
-    """Up to the entry where it began."""
-    header = replace(HEADER, origin={"kind": "fork", "session": "0192", "entry": 5})
-    entries = [*chain(2, 3), *chain(5, 6, 3)]
-    data = encode_header(header) + b"".join(map(encode_entry, entries))
+    """Before the entries that it copied, which are older than itself."""
+    header = replace(HEADER, created="2026-11-30T19:00:00Z", origin={"kind": "fork", "session": "0192", "entry": 5})
+    label = Entry(9, 6, AT, LabelRecord(text="x", target=3))
+    data = encode_header(header) + b"".join(map(encode_entry, [*chain(2, 3), *chain(5, 6, 3), label]))
     assert said(verified(path, data)) == []
-    assert len(verified(path, data + encode_entry(chain(8, 8, 6)[0])).problems) == 1
+    later = [replace(entry, at="2026-11-30T19:00:01Z") for entry in (*chain(10, 10, 6), *chain(12, 12, 10))]
+    (problem,) = verified(path, data + b"".join(map(encode_entry, later))).problems
+    assert "entry 11 is missing after it" in problem.problem
 
 
 REQUEST = RequestRecord(purpose="turn", provider="", model="", wire="", prefix="", forecast=0, budget=0, blocks=0)
