@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+import anyio.to_thread
+
 from ..events import Notice
 from ..providers.base import ChosenModel
 from ..session.live import LiveStanding
@@ -61,9 +63,7 @@ class Workroom:
     def bench(self) -> Workbench:
         """What running calls needs."""
         given, session = self._equipment(), self._session
-        context = ToolContext(
-            given.workspace, session.agent, session.id, (0, 0), self._read_back
-        )
+        context = ToolContext(given.workspace, session.agent, session.id, (0, 0), self._read_back)
         return Workbench(session, given.toolset, context, self._announcer)
 
     async def _read_back(self, what: str) -> str | None:

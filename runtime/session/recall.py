@@ -35,7 +35,9 @@ def recall(
     wanted = what.strip()
     hidden = redacted_entries(entries, redacted)
     if _HANDLE.fullmatch(wanted):
-        found = ((text, entry.id) for entry in reversed(entries) if (text := _by_handle(entry, wanted, blobs)) is not None)
+        found = (
+            (text, entry.id) for entry in reversed(entries) if (text := _by_handle(entry, wanted, blobs)) is not None
+        )
         refused = None
         for text, identity in found:
             if identity not in hidden:

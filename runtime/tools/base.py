@@ -30,7 +30,7 @@ class ToolContext:
     agent: str
     session: str
     call: tuple[int, int]  # (entry of the reply, index of the call in it)
-    recall: Callable[[str], str | None] | None = None
+    recall: Callable[[str], Awaitable[str | None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ _PAGE = 12_000  # characters
 
 
 @tool(read_only=True)
-def recall(what: str, offset: int = 0, *, context: ToolContext) -> str:
+async def recall(what: str, offset: int = 0, *, context: ToolContext) -> str:
     """Read back what is no longer in view: an old tool result, an earlier message.
 
     Args:
@@ -20,7 +20,7 @@ def recall(what: str, offset: int = 0, *, context: ToolContext) -> str:
     """
     if context.recall is None:
         raise ToolError("there is no log to recall from here")
-    text = context.recall(what)
+    text = await context.recall(what)
     if text is None:
         raise ToolError(f"nothing here answers to {what[:80]!r}. Give a code, an entry number, or words")
     page = text[offset : offset + _PAGE]
