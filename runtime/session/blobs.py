@@ -14,7 +14,6 @@ thread. Laws:
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import stat
@@ -33,8 +32,6 @@ from .entries import Blob
 
 _NAME = re.compile(r"[0-9a-f]{64}")
 _SHARD = re.compile(r"[0-9a-f]{2}")
-_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # opening a pipe must not wait
 _CACHED = 16 * 2**20  # characters of text that are kept in memory
 
 BlobState = Literal["whole", "missing", "damaged"]
@@ -84,7 +81,7 @@ class FolderBlobs:
         blob = Blob(sha256(data).hexdigest(), len(data))
         shard = self.folder / blob.name[:2]
         _make_folder(shard)
-        with self._held(fcntl.LOCK_SH), _opened(shard) as folder:
+        with self._held(alone=False), _opened(shard) as folder:
             refreshed = self._refresh(blob, folder)
             if not refreshed:
                 _write(shard, blob.name, data)
@@ -130,7 +127,7 @@ class FolderBlobs:
     @contextlib.contextmanager
     def closed(self) -> Iterator[None]:
         """Keeps every `put`, of any process, waiting while files are removed. Raises `OSError`."""
-        with self._held(fcntl.LOCK_EX):
+        with self._held(alone=True):
             yield
 
     def remove(self, stored: StoredFile) -> bool:
@@ -187,12 +184,14 @@ class FolderBlobs:
                 self._texts.popitem(last=False)
 
     @contextlib.contextmanager
-    def _held(self, how: int) -> Iterator[None]:
+    def _held(self, *, alone: bool) -> Iterator[None]:
+        import fcntl  # not everywhere; the log imports this module, and needs no blobs to work
+
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self.folder / ".lock", flags, 0o600)
         try:
-            fcntl.flock(descriptor, how)
+            fcntl.flock(descriptor, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
             yield
         finally:
             os.close(descriptor)
@@ -204,7 +203,8 @@ def _content(shard: Path, name: str) -> tuple[bytes | None, os.stat_result]:
         facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
         if not stat.S_ISREG(facts.st_mode):
             return None, facts
-        with os.fdopen(os.open(name, _FILE_FLAGS, dir_fd=folder), "rb") as file:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # opening a pipe must not wait
+        with os.fdopen(os.open(name, flags, dir_fd=folder), "rb") as file:
             return file.read(), os.fstat(file.fileno())
 
 
@@ -226,7 +226,7 @@ def _write(shard: Path, name: str, data: bytes) -> None:
 @contextlib.contextmanager
 def _opened(folder: Path) -> Iterator[int]:
     """A descriptor of `folder`, which must not be a symbolic link."""
-    descriptor = os.open(folder, _FOLDER_FLAGS)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         yield descriptor
     finally:

@@ -9,7 +9,6 @@ Synchronous on purpose: call it in a thread. Laws:
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -89,6 +88,8 @@ def verify_all(folder: Path, blobs: FolderBlobs) -> Iterator[Verification]:
 
 def is_locked(path: Path) -> bool:
     """Whether somebody writes the session now. A writer that wants to begin at this very moment may be refused."""
+    import fcntl  # not everywhere
+
     try:
         descriptor = os.open(path.with_name(path.name + ".lock"), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
