@@ -277,3 +277,142 @@ def test_spoiling_any_lines_loses_only_those(written: list[tuple[Entry, ...]], d
     assert {finding.line for finding in reading.broken if finding.content} == {number + 1 for number in spoilt} - (
         {2} if len(lines) == 1 else set()
     )
+
+
+def line(number: int, text: str = "text", parent: int | None = None) -> bytes:
+    """A line without its newline."""
+    return encode_entry(Entry(number, parent or number - 1 or None, AT, user(text)))[:-1]
+
+
+def test_two_entries_on_one_line_are_both_read(tmp_path: Path) -> None:
+    """The fault of the welded line: a newline was lost, and nothing else is."""
+    data = file_of(chain(1, 2)) + line(3) + line(4) + b"\n" + line(5) + b"\n"
+    reading = reopened(tmp_path / "s.jsonl", data)
+    assert ids(reading) == [1, 2, 3, 4, 5]
+    (finding,) = reading.broken
+    assert (finding.line, finding.offset) == (4, data.index(line(4))) and "both are read" in finding.problem
+    assert [data[offset : offset + size] for offset, size in reading.places] == [
+        *(each for each in data.splitlines()[1:3]),
+        line(3),
+        line(4),
+        line(5),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("damaged", "lost"),
+    [
+        (b"\0" * 300 + line(3), b"\0" * 300),
+        (line(3) + b"\0" * 300, b"\0" * 300),
+        (line(9)[:25] + line(3), line(9)[:25]),
+        (line(3) + line(9)[:25], line(9)[:25]),
+        (line(3) + b"}", None),
+        (b"\xff\xfe" + line(3), b"\xff\xfe"),
+        (b"garbage " + line(3) + line(4) + b"\0\0", None),
+    ],
+)
+def test_what_is_whole_on_a_damaged_line_is_read(tmp_path: Path, damaged: bytes, lost: bytes | None) -> None:
+    """NULs, halves of lines and garbage on either side are kept beside the file, each by its offset."""
+    data = file_of(chain(1, 2)) + damaged + b"\n" + line(5, parent=2) + b"\n"
+    reading = reopened(tmp_path / "s.jsonl", data)
+    found = ids(reading)
+    assert found[:2] == [1, 2] and found[-1] == 5
+    kept = b"".join(data[offset : offset + size] for offset, size in reading.places)
+    broken = b"".join(finding.content for finding in reading.broken)
+    assert len(kept) + len(broken) == len(data.replace(b"\n", b"")) - len(HEAD) + 1, "every byte is somewhere"
+    if lost is not None:
+        assert found == [1, 2, 3, 5] and broken == lost
+        (side,) = tmp_path.glob("*.broken-*")
+        assert side.read_bytes() == lost
+    assert all(finding.line == 4 for finding in reading.broken)
+
+
+def test_an_object_inside_a_broken_entry_is_no_entry() -> None:
+    """An extension may keep anything in its data."""
+    inner = line(3).decode()
+    bad = f'{{"id":3,"parent":2,"at":"now","type":"extension","name":5,"data":{inner}}}\n'.encode()
+    assert ids(read_session(file_of(chain(1, 2)) + bad)) == [1, 2]
+
+
+def test_a_line_of_a_thousand_beginnings_takes_no_time() -> None:
+    """Somebody may have made the file to be slow."""
+    bad = b'{"id":' * 200_000 + b"\n"
+    reading = read_session(file_of(chain(1, 2)) + bad + line(3) + b"\n")
+    assert ids(reading) == [1, 2, 3] and len(reading.broken) == 1
+
+
+def test_an_id_that_runs_ahead_does_not_hide_what_follows(tmp_path: Path) -> None:
+    """The lines after it go on with the old sequence: it is the broken one, and is reported with its line."""
+    lines = [line(1), line(2), line(900, parent=2), line(3, parent=2), line(4), line(5)]
+    reading = reopened(tmp_path / "s.jsonl", HEAD + b"\n".join(lines) + b"\n")
+    assert ids(reading) == [1, 2, 3, 4, 5]
+    (finding,) = reading.broken
+    assert (finding.line, finding.content) == (4, lines[2])
+    assert finding.problem == "its id 900 runs ahead of 3, which comes after it"
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ([1, 2, 3, 900, 4], [1, 2, 3, 4]),
+        ([900, 1, 2, 3], [1, 2, 3]),
+        ([1, 2, 900, 901, 3, 4, 5], [1, 2, 3, 4, 5]),
+        ([1, 2, 500, 501, 502], [1, 2, 500, 501, 502]),
+        ([1, 2, 500, 501, 502, 3], [1, 2, 500, 501, 502]),
+        ([1, 900, 2, 800, 3, 700, 4], [1, 2, 3, 4]),
+        ([1, 2, 3, 2, 3, 4], [1, 2, 3, 4]),
+        ([5, 4, 3], [3]),
+    ],
+)
+def test_as_few_entries_as_possible_are_out_of_order(written: list[int], kept: list[int]) -> None:
+    """Gaps are legal (a fork has them); of two entries with one id the first stays."""
+    entries = [Entry(number, None, AT, user(f"{number} at {place}")) for place, number in enumerate(written)]
+    reading = read_session(HEAD + b"".join(encode_entry(entry) for entry in entries))
+    assert ids(reading) == kept
+    assert [entry.record for entry in reading.entries] == [
+        next(entry.record for entry in entries if entry.id == number) for number in kept
+    ]
+    assert len(reading.broken) == len(written) - len(kept)
+
+
+@patient
+@given(st.lists(st.integers(1, 30), max_size=40))
+def test_the_longest_rising_sequence_is_kept(numbers: list[int]) -> None:
+    """By comparison with trying all of them."""
+    best: list[int] = []
+    for end in numbers:
+        place = sum(each < end for each in best)
+        best[place : place + 1] = [end]
+    entries = [Entry(number, None, AT, user("x")) for number in numbers]
+    reading = read_session(HEAD + b"".join(encode_entry(entry) for entry in entries))
+    assert len(reading.entries) == len(best)
+    assert ids(reading) == sorted(set(ids(reading)))
+
+
+def test_windows_line_ends_are_told_once() -> None:
+    """Not once a line."""
+    (finding,) = read_session(file_of(chain(1, 3)).replace(b"\n", b"\r\n")).broken
+    assert finding.line == 2 and finding.content == b"" and "CR LF" in finding.problem and "2 lines" in finding.problem
+
+
+def test_a_byte_order_mark_is_told_and_does_no_harm(tmp_path: Path) -> None:
+    """Some editors put one before the header."""
+    reading = reopened(tmp_path / "s.jsonl", b"\xef\xbb\xbf" + file_of(chain(1, 2)))
+    assert ids(reading) == [1, 2] and reading.header == HEADER
+    (finding,) = reading.broken
+    assert (finding.line, finding.offset) == (1, 0) and "byte order mark" in finding.problem
+
+
+def test_an_entry_on_the_headers_line_is_read() -> None:
+    """The first newline may be lost as any other."""
+    reading = read_session(HEAD[:-1] + line(1) + b"\n" + line(2) + b"\n")
+    assert ids(reading) == [1, 2] and reading.header == HEADER
+    assert [finding.line for finding in reading.broken] == [1]
+
+
+def test_a_whole_entry_before_a_half_one_on_the_last_line_is_kept(tmp_path: Path) -> None:
+    """Only what was never acknowledged is cut off."""
+    data = file_of(chain(1, 2)) + line(3) + line(4)[:30]
+    reading = reopened(tmp_path / "s.jsonl", data)
+    assert ids(reading) == [1, 2, 3]
+    assert reading.torn is not None and reading.torn.content == line(4)[:30] and reading.unterminated
