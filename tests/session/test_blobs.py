@@ -231,3 +231,43 @@ def test_a_blob_that_another_process_removed_is_written_again(blobs: FolderBlobs
     blob = blobs.put(TEXT)
     place(blobs, blob).unlink()
     assert blobs.put(TEXT) == blob and place(blobs, blob).exists()
+
+
+_KILLED = """
+import os, sys
+from pathlib import Path
+from runtime.session.blobs import FolderBlobs
+
+def put(folder, left):
+    def count(event, args):
+        nonlocal left
+        if event in ("open", "os.mkdir", "os.rename", "os.utime"):
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), 9)
+    sys.addaudithook(count)
+    FolderBlobs(folder).put("kept" * 5_000)
+
+top = Path(sys.argv[1])
+FolderBlobs(top / "warm").put("kept" * 5_000)
+number, status = 0, 1
+while status:
+    child = os.fork()
+    if child == 0:
+        put(top / f"run-{number:02d}", number)
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    number += 1
+"""
+
+
+def test_a_crash_leaves_a_whole_blob_or_none(tmp_path: Path) -> None:
+    """Killed before each step on the disk; putting it again makes it whole."""
+    subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path)], cwd=ROOT, timeout=60, check=True)
+    text = "kept" * 5_000
+    blob = Blob(sha256(text.encode()).hexdigest(), len(text))
+    states = []
+    for folder in sorted(tmp_path.glob("run-*")):
+        states.append(FolderBlobs(folder).state(blob))
+        assert FolderBlobs(folder).put(text) == blob and FolderBlobs(folder).get(blob) == text
+    assert set(states) == {"missing", "whole"} and len(states) < 30
