@@ -15,7 +15,7 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,17 +23,10 @@ from pathlib import Path
 if __package__ in (None, ""):  # run as a file
     sys.path[:0] = [str(Path(__file__).parents[1])]
 
-from governors.messages import AssistantMessage, Messages, Text, ToolSpec, UserMessage
-from governors.repair import repair
-from governors.wire import WIRES, Abilities, Encoder
 from runtime.errors import MoonwakeError
-from runtime.session.codec import decode_batch, encode_entry
-from runtime.session.entries import OFF_BRANCH, Entry, HeadRecord, MessageRecord
+from runtime.session.entries import HeadRecord, MessageRecord
 from runtime.session.import_ import Read, look_at, read_file
-from runtime.session.projection import project
-from runtime.session.tree import Tree
-
-KINDS = (Abilities(), Abilities(images=True, system_anywhere=True))
+from tests.session.import_.prefixes import KINDS, WIRES, as_on_disk, tips, wrong
 
 
 @dataclass(slots=True)
@@ -73,43 +66,16 @@ def outcome_of(path: Path, every: int) -> Outcome:
 
 
 def _measure(read: Read, every: int, done: Outcome) -> None:
-    entries = decode_batch(b"".join(map(encode_entry, read.entries)))
-    tree = Tree(entries)
+    entries = as_on_disk(read.entries)
+    shown = tips(entries)
     done.entries += len(entries)
-    parents = {entry.parent for entry in entries if not isinstance(entry.record, OFF_BRANCH)}
-    done.branches += sum(not isinstance(e.record, OFF_BRANCH) and e.id not in parents for e in entries)
+    done.branches += len({entry.id for entry in shown} - {entry.parent for entry in shown})
     done.heads += sum(isinstance(entry.record, HeadRecord) for entry in entries)
     for entry in entries:
         if isinstance(entry.record, MessageRecord) and entry.record.usage is not None:
             done.tokens += entry.record.usage.total
-        if entry.parent is not None and (entry.parent >= entry.id or entry.parent not in tree):
-            done.violations.append(f"entry {entry.id} hangs on {entry.parent}")
-    shown = [entry for entry in entries if not isinstance(entry.record, OFF_BRANCH)]
-    for number, entry in enumerate(shown, 1):
-        if number % every == 0 or number == len(shown):
-            for violation in violations(tree.branch_to(entry.id), done):
-                done.violations.append(f"{read.title[:30]!r}, the branch to entry {entry.id}: {violation}")
-
-
-def violations(branch: Sequence[Entry], done: Outcome) -> Iterator[str]:
-    """The rules that a request with this branch breaks, on every wire. What ends with a reply is no request: the user's
-    next message is added."""
-    messages = project(branch).messages
-    if not messages or isinstance(messages[-1], AssistantMessage):
-        messages = (*messages, UserMessage((Text("Go on."),)))
-    tools = _tools(messages)
-    for wire, rules in WIRES.items():
-        for abilities in KINDS:
-            repaired = repair(messages, id_pattern=abilities.id_pattern)
-            encoder = Encoder(rules, system="Ours.", tools=tools, abilities=abilities, model="a-model", max_output=1000)
-            encoder.append(repaired)
-            done.requests += 1
-            yield from (f"{wire}: {each}" for each in encoder.violations() if each.severity != "$")
-
-
-def _tools(messages: Messages) -> tuple[ToolSpec, ...]:
-    names = {call.name for each in messages if isinstance(each, AssistantMessage) for call in each.calls}
-    return tuple(ToolSpec(name, "", {"type": "object"}) for name in sorted(names) if name.strip())
+    done.requests += (len(shown) // every + bool(len(shown) % every)) * len(WIRES) * len(KINDS)
+    done.violations += [f"{read.title[:30]!r}, {each}" for each in wrong(entries, every)]
 
 
 def files(paths: Sequence[Path]) -> list[Path]:

@@ -77,34 +77,25 @@ class Book:
             self.created = self.created or at
         return self.at
 
-    def hang(self, record: Record, line: int, spot: Spot, *, meta: bool = False) -> Draft:
-        """A draft of `record` on `spot`."""
+    def hang(self, record: Record, line: int | None, spot: Spot, *, meta: bool = False) -> Draft:
+        """A draft of `record` on `spot`. Without a `line` it is something that a line says in passing."""
         draft = Draft(record, self.at, spot.tail, meta=meta)
         if not isinstance(record, OFF_BRANCH):
             spot.children.append(draft)
         self.drafts.append(draft)
-        self.account.carry(line, draft)
-        return draft
-
-    def add(self, record: Record, line: int, *, meta: bool = False) -> Draft:
-        """A draft of `record` at the end of a linear conversation, which goes on from it."""
-        draft = self.hang(record, line, self.spot, meta=meta)
-        if not isinstance(record, OFF_BRANCH):
-            self.spot = Spot(draft, draft if draft.is_reply else None)
-            self.leaf = draft
+        if line is not None:
+            self.account.carry(line, draft)
         return draft
 
     def note(self, text: str, line: int, data: dict[str, Any] | None = None) -> None:
         """Something for people, beside the conversation."""
         self.hang(NoteRecord(text=text, data=data), line, self.spot)
 
-    def setting(self, name: str, value: Any, line: int, spot: Spot | None = None) -> Draft | None:
+    def setting(self, name: str, value: Any, line: int | None, spot: Spot) -> Draft | None:
         """The setting, if it is not in force already; None when it is."""
         if value is None or self._settings.get(name) == value:
             return None
         self._settings[name] = value
-        if spot is None:
-            return self.add(SettingRecord(name=name, value=value), line)
         return self.hang(SettingRecord(name=name, value=value), line, spot)
 
     def name(self, text: str, line: int) -> None:

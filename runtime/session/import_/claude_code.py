@@ -110,7 +110,7 @@ class _Reader:
         model = a_text(message.get("model"))
         model = "" if model == _SYNTHETIC else model
         if model:
-            chosen = self.book.setting("model", f"anthropic/{model}", number, spot)
+            chosen = self.book.setting("model", f"anthropic/{model}", None, spot)
             spot = spot if chosen is None else Spot(chosen)
         content = tuple(parts)
         record = MessageRecord(
@@ -152,16 +152,16 @@ class _Reader:
         if value.get("isVisibleInTranscriptOnly") is True:
             self.book.note(text_of(rest), number)
             return spot
-        spot = self._thinking(number, value, spot)
+        spot = self._thinking(value, spot)
         meta = value.get("isMeta") is True
         parts = said(rest, self._loser(number))
         meta = meta or text_of(rest).lstrip().startswith(("<command-", "<local-command-", "<bash-", "<task-"))
         return Spot(self.book.said(parts, number, spot, meta=meta))
 
-    def _thinking(self, number: int, value: Object, spot: Spot) -> Spot:
+    def _thinking(self, value: Object, spot: Spot) -> Spot:
         told = an_object(value.get("thinkingMetadata"))
         wanted = "off" if told.get("disabled") is True else level(told.get("level"))
-        chosen = self.book.setting("thinking", wanted, number, spot)
+        chosen = self.book.setting("thinking", wanted, None, spot)
         return spot if chosen is None else Spot(chosen)
 
     def _result(self, number: int, block: Object, spot: Spot) -> None:

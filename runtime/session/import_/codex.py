@@ -111,8 +111,13 @@ class _Reader:
         self._model = model or self._model
         name = f"{self._provider}/{model}" if model else None
         effort = payload.get("effort") or settings.get("reasoning_effort")
-        made = [self.book.setting("model", name, number), self.book.setting("thinking", level(effort), number)]
-        if made == [None, None]:
+        made = False
+        for setting, value in (("model", name), ("thinking", level(effort))):
+            draft = self.book.setting(setting, value, number, self.book.spot)
+            if draft is not None:
+                made = True
+                self._go_on(draft)
+        if not made:
             self._account.leave(number, "it sets the model and the effort that are in force already")
 
     def _usage_record(self, number: int, payload: Object) -> None:

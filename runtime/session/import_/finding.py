@@ -40,7 +40,9 @@ def find_sources(format: str, home: Path, environ: Mapping[str, str] | None = No
     Raises `SessionError` for a format that has no place of its own.
     """
     folders = folders_of(format, home, environ or {})
-    paths = {path.resolve(): path for folder in folders for path in _files(folder)}
+    paths: dict[Path, Path] = {}
+    for path in sorted((path for folder in folders for path in _files(folder)), key=lambda path: path.is_symlink()):
+        paths.setdefault(path.resolve(), path)  # a link to a session that is there itself is no other one
     found = [each for path in paths.values() if (each := look(path)) is not None and _is_of(each.format, format)]
     return sorted(found, key=lambda each: (each.changed, str(each.path)), reverse=True)
 

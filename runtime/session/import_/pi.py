@@ -13,7 +13,7 @@ from governors.messages import Text
 
 from ..entries import BranchSummaryRecord, ExtensionRecord, LabelRecord, LeafRecord, MessageRecord, NoteRecord
 from .book import Account, Book
-from .drafts import Draft, Spot
+from .drafts import Draft, Spot, path_to
 from .lines import Line
 from .parts import Object, a_text, an_object, count, level, moment, objects, said
 from .pi_messages import reply, shell_text
@@ -43,6 +43,7 @@ class _Reader:
         self._tree = False
         self._numbers: list[int] = []  # v1 names entries by their index in the file
         self._last: tuple[int, Spot | None] = (0, None)
+        self._summaries: list[tuple[int, Object, Draft]] = []
         self._makers: dict[str, Callable[[int, Object, Spot], Draft | None]] = {
             "session": self._header,
             "message": self._message,
@@ -82,6 +83,7 @@ class _Reader:
 
     def finish(self) -> Book:
         self._weaver.finish()
+        self._name_branches()
         if self._last[1] is not None:
             self.book.leaf = self._last[1].tail
         self.book.finish()
@@ -91,10 +93,11 @@ class _Reader:
         kind = a_text(value.get("type"))
         self.book.clock(moment(value.get("timestamp")))
         self.book.spot = spot
-        if kind not in self._makers:
+        draft = None
+        if kind in self._makers:
+            draft = self._makers[kind](number, value, spot)
+        else:
             self._account.leave(number, _LEFT.get(kind, f"unknown type {kind!r}"))
-            return spot
-        draft = self._makers[kind](number, value, spot)
         own = spot if draft is None else Spot(draft, draft if draft.is_reply else None)
         if number >= self._last[0] and kind not in ("leaf", "session"):
             self._last = (number, own)
@@ -147,12 +150,23 @@ class _Reader:
         return draft
 
     def _branch_summary(self, number: int, value: Object, spot: Spot) -> Draft:
-        text, left = a_text(value.get("summary")), self._weaver.spot(value.get("fromId"))
-        if left is None or left.tail is None:  # the branch that was left is not in the file
-            return self.book.hang(MessageRecord(role="user", content=(Text(text),)), number, spot, meta=True)
-        draft = self.book.hang(BranchSummaryRecord(text=text, tip=0), number, spot)
-        draft.refers = (left.tail, spot.tail)
+        draft = self.book.hang(BranchSummaryRecord(text=a_text(value.get("summary")), tip=0), number, spot)
+        self._summaries.append((number, value, draft))
         return draft
+
+    def _name_branches(self) -> None:
+        """Say which branch each summary is of. pi names the entry that it went back to; the branch that was left ended
+        on the line before."""
+        for number, value, draft in self._summaries:
+            here = path_to(draft)
+            spots = (self._weaver.spot(value.get("fromId")), self._weaver.nearest(number - 1))
+            tails = [at.tail for at in spots if at is not None and at.tail is not None]
+            left = next((tail for tail in tails if tail not in here and draft not in path_to(tail)), None)
+            if left is not None:
+                draft.refers = (left, draft.parent)
+            else:  # the branch that was left is not in the file
+                draft.record = MessageRecord(role="user", content=(Text(a_text(value.get("summary"))),))
+                draft.meta = True
 
     def _custom(self, number: int, value: Object, spot: Spot) -> Draft:
         shown = "content" in value

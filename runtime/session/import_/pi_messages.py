@@ -29,7 +29,7 @@ def reply(message: Object, lose: Lose) -> MessageRecord:
             signature = a_text(block.get("thinkingSignature"))
             content.append(Thinking(a_text(block.get("thinking")), signature or None, block.get("redacted") is True))
         elif kind == "text":
-            content.append(Text(a_text(block.get("text"))))
+            content += [Text(block["text"])] if a_text(block.get("text")) else []
         elif kind == "image":
             made = picture(block, lose)
             if not isinstance(made, Text):
@@ -38,8 +38,8 @@ def reply(message: Object, lose: Lose) -> MessageRecord:
             content.append(made)
         else:
             lose(f"a part of type {kind!r}")
-    if isinstance(message.get("content"), str):
-        content.append(Text(a_text(message["content"])))
+    if text := a_text(message.get("content")):
+        content.append(Text(text))
     return MessageRecord(
         role="assistant",
         content=tuple(content),
