@@ -13,7 +13,7 @@ except ImportError:
 
 
 class Disk(Protocol):
-    """Each raises `OSError`. `write` appends and returns how many bytes were taken; `sync` returns once what was
+    """Each raises `OSError`. `write` appends and returns how many bytes were taken, perhaps not all; `sync` returns once what was
     written lies on the disk itself."""
 
     def write(self, descriptor: int, data: bytes, /) -> int: ...
@@ -41,10 +41,12 @@ REAL_DISK: Disk = _RealDisk()
 
 
 def write_all(disk: Disk, descriptor: int, data: bytes) -> None:
-    """Write `data`, or raise `OSError`: a disk that takes only a part of it has refused."""
-    written = disk.write(descriptor, data)
-    if written != len(data):
-        raise OSError(f"only {written:,} of {len(data):,} bytes were written")
+    """Write all of `data`, or raise `OSError`. Of a write that took only a part, the next one says why."""
+    while data:
+        written = disk.write(descriptor, data)
+        if written <= 0:
+            raise OSError(f"{len(data):,} bytes were not written")
+        data = data[written:]
 
 
 def sync_folder(folder: Path) -> None:

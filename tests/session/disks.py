@@ -16,22 +16,27 @@ READ_ONLY = OSError(errno.EROFS, "Read-only file system")
 
 
 class FakeDisk:
-    """The real disk, watched. `refuse` says which operations fail, and `for_file` narrows that to one file's; `short`
-    is how many bytes the next writes take."""
+    """The real disk, watched. `refuse` says which operations fail, and `for_file` narrows that to one file's; `room`
+    is how many bytes there is place for."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.syncs: list[str] = []  # the names of the files, in order
         self.refuse: dict[str, OSError] = {}
         self.for_file: Callable[[str], bool] = lambda name: True
-        self.short: int | None = None
+        self.room: int | None = None
         self.synced: dict[int, int] = {}  # bytes, by inode
         self.emptied = threading.Event()  # a journal was
 
     def write(self, descriptor: int, data: bytes, /) -> int:
         self._ask("write", descriptor)
-        matters = self.short is not None and self.for_file(name_of(descriptor))
-        return REAL_DISK.write(descriptor, data[: self.short] if matters else data)
+        if self.room is None or not self.for_file(name_of(descriptor)):
+            return REAL_DISK.write(descriptor, data)
+        if not self.room:
+            raise FULL
+        written = REAL_DISK.write(descriptor, data[: self.room])
+        self.room -= written
+        return written
 
     def sync(self, descriptor: int, /) -> None:
         self._ask("sync", descriptor)
@@ -52,7 +57,7 @@ class FakeDisk:
         os.truncate(path, self.synced.get(path.stat().st_ino, 0))
 
     def heal(self) -> None:
-        self.refuse, self.short = {}, None
+        self.refuse, self.room = {}, None
 
     def _ask(self, what: str, descriptor: int) -> None:
         self.asked.append(what)

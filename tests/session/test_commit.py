@@ -173,7 +173,7 @@ def test_an_error_of_one_file_is_that_files_alone(folder: Path, what: str) -> No
         if what == "write":
             group.disk.refuse = {"write": FULL}
         else:
-            group.disk.short = 7
+            group.disk.room = 7
         commits = group.together()
         assert [each.error is None for each in commits] == [True, True, True, False, True, True]
         assert [ids(path) for path in group.paths()] == [[1, 2], [1, 2], [1, 2], [1], [1, 2], [1, 2]]

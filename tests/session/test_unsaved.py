@@ -57,7 +57,7 @@ async def test_what_the_disk_refuses_lives_on_and_is_written_first(
     """Appends go on and are counted; the first that works writes everything, in order, as one write."""
     before = path.read_bytes()
     if what in ("short", "cut"):
-        disk.short = 5
+        disk.room = 5
     if what != "short":
         disk.refuse = {what: error}
     first = await session.append(user("a"), user("b"))
