@@ -24,6 +24,11 @@ from .prepare import Prepared, Situation, prepare
 from .step import Desk
 
 _MOST_DECISIONS = 4
+_FAILED = {
+    "length": "the answer reached the model's output limit before its end",
+    "refused": "the model refused to answer",
+    "error": "the answer ended in an error",
+}
 
 
 class AsideFailed(MoonwakeError):
@@ -52,9 +57,10 @@ async def ask_aside(desk: Desk, drafts: Drafts, purpose: str, question: str) -> 
             await desk.session.append(outcome)
     if finished.problem is not None:
         raise AsideFailed(finished.problem.text)
-    if finished.message.stop != "stop" or not finished.message.text.strip():
-        raise AsideFailed(f"the answer was empty or did not come to its end ({finished.message.stop})")
-    return finished.message.text.strip()
+    answer = finished.message
+    if answer.stop != "stop" or not answer.text.strip():
+        raise AsideFailed(_FAILED.get(answer.stop, "the model gave no answer in words"))
+    return answer.text.strip()
 
 
 def _prepared(desk: Desk, model: ChosenModel, question: str) -> Prepared:

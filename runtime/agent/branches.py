@@ -69,9 +69,13 @@ class Ground(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """What became of a move. `turns` were taken back, `first` is the message of the oldest of them, `text` what it
-    said and `pictures` how many pictures it had; `unheaded`: a head was undone and no turn. `model` is to be talked to
-    on this branch and not at hand; `summary` the entry that tells of the branch that was left."""
+    """What became of a move.
+
+    `turns` were taken back, `first` is the message of the oldest of them, `text` what was said in it (also while it
+    ran), `pictures` how many pictures there were. `unheaded`: a head was undone and no turn. `changed`: the leaf was
+    elsewhere before. `model` is to be talked to on this branch and not at hand; `summary` is the entry that tells of
+    the branch that was left.
+    """
 
     leaf: int | None
     turns: int = 0
@@ -163,7 +167,8 @@ class Branches:
         before = session_model(session.branch())
         unseen = hidden(session.tree)
         entries = await session.append(*move.records, *([] if summary is None else [summary]))
-        opening = [entry for entry in move.turns[0].opening if entry.id not in unseen] if move.turns else []
+        asked = (*move.turns[0].opening, *move.turns[0].steered) if move.turns else ()
+        opening = [entry for entry in asked if entry.id not in unseen]
         return Moved(
             leaf=session.tree.leaf,
             turns=turns,

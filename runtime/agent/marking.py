@@ -67,6 +67,13 @@ class Marks:
         await session.append(LabelRecord(text=text, target=target.id, on=on))
         return target.id
 
+    async def unlabel(self, entry: int) -> tuple[str, ...]:
+        """Take all names of an entry away; they are given back."""
+        session = await whole(self._ground.session)
+        names = labels_of(session.tree.entries, entry_of(session.tree, entry).id)
+        await session.append(*(LabelRecord(text=name, target=entry, on=False) for name in names))
+        return names
+
     async def note(self, text: str) -> int:
         """Write something for people; no model ever sees it. Its entry is given back."""
         (entry,) = await self._ground.session.append(NoteRecord(text=text))
@@ -123,6 +130,15 @@ def copies_of(entries: Sequence[Entry], target: Entry) -> tuple[int, ...]:
     return tuple(each.id for each in same if isinstance(each.record, (InboxRecord, MessageRecord)))
 
 
+def labels_of(entries: Sequence[Entry], target: int) -> tuple[str, ...]:
+    """The names that an entry has now."""
+    names: dict[str, bool] = {}
+    for entry in entries:
+        if isinstance(entry.record, LabelRecord) and entry.record.target == target:
+            names[entry.record.text] = entry.record.on
+    return tuple(name for name, on in names.items() if on)
+
+
 def edited_blocks(branch: Sequence[Entry], target: int) -> tuple[int | None, ...]:
     """The blocks of an entry (None: the whole) that an edit of the branch leaves out or replaces now."""
     edited: dict[int | None, bool] = {}
@@ -140,6 +156,8 @@ def _on_branch(session: Session, number: int) -> Entry:
     entry = find(session.tree, number)
     if not isinstance(entry.record, _SHOWN):
         raise SessionError(f"entry {number} is a {entry.record.type}: only what is said can be left out or restored")
+    if entry.id in hidden(session.tree):
+        raise SessionError(f"entry {number} is redacted: no model sees it, and nothing brings it back")
     if not session.tree.holds(session.tree.leaf, entry.id):
         raise SessionError(f"entry {number} is on another branch; /tree {number} goes there")
     return entry

@@ -16,6 +16,18 @@ COMMANDS = MappingProxyType(
     {
         "/new": "begin a new session with the same agent",
         "/stop": "stop the running turn (as Ctrl-C does)",
+        "/undo": "take the last turn back, to say it in other words: /undo, /undo 3",
+        "/retry": "send the last message once more: /retry, /retry MODEL",
+        "/tree": "the turns and branches of this session; /tree N goes there, /tree N edit, /tree N summary",
+        "/fork": "go on in a new session that holds this branch: /fork, /fork N",
+        "/show": "an entry, whole: /show, /show N",
+        "/pin": "keep a message in the model's view: /pin, /pin N",
+        "/unpin": "take a pin off: /unpin, /unpin N",
+        "/label": "name a message, to find it by: /label TEXT, /label N TEXT (/label N: no name)",
+        "/note": "write something for people, which no model sees: /note TEXT",
+        "/omit": "leave an entry out of the model's view: /omit N",
+        "/restore": "show the model an entry again, whole: /restore N",
+        "/redact": "hide an entry for good, on all branches: /redact N",
         "/model": "show the model, or change it: /model NAME",
         "/tokens": "what takes up the model's window",
         "/held": "input that a stop held back",
@@ -26,6 +38,7 @@ COMMANDS = MappingProxyType(
     }
 )
 _OTHER_NAMES = MappingProxyType({"/exit": "/quit", "/q": "/quit", "/?": "/help"})
+_WANT_WORDS = frozenset({"/model", "/label", "/note", "/omit", "/restore", "/redact"})
 _COMMAND = re.compile(r"(/[a-zA-Z?][\w?-]*)(?:\s+(\S.*?))?\s*")
 
 KEYS = (
@@ -77,7 +90,7 @@ def complete(text: str) -> str:
     if not names:
         return text
     if len(names) == 1:
-        return names[0] + " " if names[0] == "/model" else names[0]
+        return names[0] + " " if names[0] in _WANT_WORDS else names[0]
     first, last = min(names), max(names)
     shared = next((index for index, char in enumerate(first) if char != last[index : index + 1]), len(first))
     return first[: max(shared, len(text))]

@@ -79,6 +79,13 @@ class Stage:
         self.state = _state_of(agent)
         self._note_price(agent)
 
+    def moved(self, agent: Agent) -> None:
+        self.began(agent)
+
+    def offer(self, text: str, otherwise: str) -> None:
+        if not self.screen.put_back(text):
+            self.show(Line("info", otherwise))
+
     def settle_open_block(self) -> None:
         """Draw the block being written; print what of it will not change any more."""
         block = self.state.writing.rest

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..agent.agent import Agent
 from ..providers.base import ChosenModel
+from ..session.finding import hidden
 from ..session.store import is_generated
 from .recap import recap
 from .reducer import Line
@@ -34,7 +35,7 @@ def opening_lines(agent: Agent, workspace: Path, notes: Sequence[str], home: Pat
         Line("warning", f"The session file was damaged; what could be read is kept. {clean(str(finding))}")
         for finding in agent.session.findings
     )
-    return (*lines, *recap(branch), *waiting_lines(agent))
+    return (*lines, *recap(branch, redacted=hidden(agent.session.tree)), *waiting_lines(agent))
 
 
 def way_back(agent: Agent, workspace: Path, default: Path) -> str:

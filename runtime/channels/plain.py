@@ -66,6 +66,12 @@ class PlainAudience:
         why = f" ({agent.model.why})" if agent.model.why else ""
         write_text(self._err, clean(f"{session}, model {agent.model.name}{why}") + "\n")
 
+    def moved(self, agent: Agent) -> None:
+        return  # nothing of it stays on the screen
+
+    def offer(self, text: str, otherwise: str) -> None:
+        self.show(Line("info", otherwise))
+
     def _write(self, text: str) -> None:
         if text:
             write_text(self._out, text)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from governors.messages import UNFINISHED, Text, ToolCall
+from governors.messages import UNFINISHED, ToolCall
 
 from ..session.entries import Entry, MessageRecord, OutcomeRecord, RequestRecord, ResultRecord
+from ..session.redaction import REDACTED
+from ..session.turns import said
 from .reducer import Line
 from .sanitize import clean, one_line
 from .wording import plural
@@ -24,9 +26,10 @@ class _Exchange:
     error: str = ""
 
 
-def recap(branch: Sequence[Entry], most: int = 3) -> tuple[Line, ...]:
-    """The last `most` exchanges of `branch`, folded, and a line when the last turn did not come to its end."""
-    exchanges = _exchanges(branch)
+def recap(branch: Sequence[Entry], most: int = 3, redacted: Collection[int] = ()) -> tuple[Line, ...]:
+    """The last `most` exchanges of `branch`, folded, and a line when the last turn did not come to its end. Entries
+    that are `redacted` are not shown."""
+    exchanges = _exchanges(branch, redacted)
     lines: list[Line] = []
     if len(exchanges) > most:
         lines.append(Line("past", f"… {plural(len(exchanges) - most, 'earlier exchange')}"))
@@ -43,15 +46,16 @@ def recap(branch: Sequence[Entry], most: int = 3) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def _exchanges(branch: Sequence[Entry]) -> list[_Exchange]:
+def _exchanges(branch: Sequence[Entry], redacted: Collection[int]) -> list[_Exchange]:
     found: list[_Exchange] = []
+    asides = {entry.id for entry in branch if _is_aside(entry)}
     for entry in branch:
         record = entry.record
-        if isinstance(record, OutcomeRecord) and found:
+        if isinstance(record, OutcomeRecord) and found and record.request not in asides:
             found[-1].error = str(record.problem.get("text", "")) if record.problem else ""
         if not isinstance(record, MessageRecord):
             continue
-        text = "\n\n".join(part.text for part in record.content if isinstance(part, Text))
+        text = REDACTED if entry.id in redacted else said(entry)
         if record.role == "user" and not record.steered:
             found.append(_Exchange([text]))
         elif found and record.role == "user":
@@ -77,6 +81,8 @@ def interrupted(branch: Sequence[Entry]) -> bool:
         match entry.record:
             case OutcomeRecord(problem=problem) if problem is not None:
                 return False  # it ended, with an error that was shown
+            case RequestRecord() if _is_aside(entry):
+                continue
             case MessageRecord(role="user") | ResultRecord() | RequestRecord():
                 return True
             case MessageRecord() as reply:
@@ -85,6 +91,11 @@ def interrupted(branch: Sequence[Entry]) -> bool:
             case _:
                 continue
     return False
+
+
+def _is_aside(entry: Entry) -> bool:
+    """Whether the entry is a request that was no part of the conversation."""
+    return isinstance(entry.record, RequestRecord) and entry.record.purpose != "turn"
 
 
 def used_tokens(branch: Sequence[Entry]) -> int:

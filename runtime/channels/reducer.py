@@ -46,6 +46,7 @@ LineKind = Literal[
     "error",
     "plain",
     "past",
+    "tree",
     "running",
     "thinking",
     "queued",

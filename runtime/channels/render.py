@@ -29,17 +29,34 @@ _LOOKS: dict[LineKind, tuple[str, str]] = {
     "error": ("✗", "bold red"),
     "plain": ("", ""),
     "past": ("", "dim"),
+    "tree": ("", ""),
     "running": ("●", "yellow"),
     "thinking": ("✻", "dim"),
     "queued": ("+", "dim"),
 }
-_CUT = frozenset({"past", "running", "thinking", "queued"})  # one line each, whatever the width
+_CUT = frozenset({"past", "tree", "running", "thinking", "queued"})  # one line each, whatever the width
 _WHOLE_STYLE = frozenset(
     {"user", "info", "thought", "warning", "error", "past", "thinking", "queued"}
 )  # else only the mark
 _TOGETHER = frozenset({"success", "failure", "thought", "running"})
 _ASCII = str.maketrans(
-    {"·": "-", "…": "...", "›": ">", "✓": "+", "✗": "x", "●": "*", "✻": "*", "•": "-", "▌": "|", "—": "-", "–": "-"}
+    {
+        "·": "-",
+        "…": "...",
+        "›": ">",
+        "✓": "+",
+        "✗": "x",
+        "●": "*",
+        "✻": "*",
+        "•": "-",
+        "▌": "|",
+        "—": "-",
+        "–": "-",
+        "├": "+",
+        "│": "|",
+        "─": "-",
+        "←": "<-",
+    }
 )
 _TRAILING = re.compile(r"[ ]+((?:\x1b\[[0-9;]*m)*)$")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")

@@ -39,7 +39,7 @@ async def take_up(
         agent = await supervisor.newest(name)
     else:
         agent = await supervisor.agent(name, await _whole_id(supervisor.store, name, session))
-    return TakenUp(agent, await _use_own_model(host, agent) if own_model else ())
+    return TakenUp(agent, await use_own_model(host, agent) if own_model else ())
 
 
 def is_new(agent: Agent) -> bool:
@@ -59,7 +59,8 @@ async def _whole_id(store: SessionStore, name: str, wanted: str | None) -> str |
     return found[0] if found else wanted
 
 
-async def _use_own_model(host: Host, agent: Agent) -> tuple[str, ...]:
+async def use_own_model(host: Host, agent: Agent) -> tuple[str, ...]:
+    """Let the model answer that was chosen on the branch, where it can be had; notes for a person."""
     wanted = session_model(agent.session.branch())
     if wanted is None or wanted == agent.model.name:
         return ()

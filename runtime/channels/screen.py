@@ -127,10 +127,12 @@ class Screen:
     def redraw(self) -> None:
         self._application.invalidate()
 
-    def put_back(self, text: str) -> None:
-        """Give text that could not be sent back to the person, if nothing else was typed meanwhile."""
-        if not self._buffer.text:
-            self._buffer.insert_text(text)
+    def put_back(self, text: str) -> bool:
+        """Give text back to the person to be changed and sent, if nothing else was typed meanwhile."""
+        if self._buffer.text:
+            return False
+        self._buffer.insert_text(text)
+        return True
 
     def leave(self) -> None:
         if self._application.is_running and not self._application.is_done:

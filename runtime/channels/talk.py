@@ -6,48 +6,32 @@ many messages wait for it; a mistake of a person or a provider becomes a line, n
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Protocol
+from types import MappingProxyType
 
 import anyio
-import anyio.to_thread
 
 from governors.errors import GovernorError
 from governors.messages import Text
-from governors.tokens import load_vocabulary
 
 from ..agent.agent import Agent
-from ..agent.listeners import EventStream
 from ..agent.states import State
 from ..errors import MoonwakeError
 from ..events import Event, MessageRecorded, TurnFinished, TurnStarted
 from ..session.entries import MessageRecord
 from .base import Host
-from .commands import COMMANDS, KEYS, Command, unknown_command
-from .opening import TOOLS_OFF, short_id, tools_off
+from .chat_acts import CHAT_ACTS
+from .commands import Command, unknown_command
+from .mark_acts import MARK_ACTS
 from .pending import Pending
-from .recap import used_tokens
-from .reducer import Line, Shown
+from .reducer import Line
 from .sanitize import clean
-from .window import window_lines, window_use
+from .seat import Act, Audience, Stream
+from .tree_acts import TREE_ACTS
+from .wording import plural
 
-Stream = AsyncIterator[Event]
-
-
-class Audience(Protocol):
-    """Whoever shows the conversation."""
-
-    def happened(self, event: Event) -> None:
-        """Something happened in the turn that is shown."""
-        ...
-
-    def show(self, *shown: Shown) -> None: ...
-
-    def began(self, agent: Agent) -> None:
-        """The conversation goes on with `agent`, on a new session or another model."""
-        ...
+ACTS: Mapping[str, Act] = MappingProxyType({**CHAT_ACTS, **TREE_ACTS, **MARK_ACTS})
 
 
 @dataclass(slots=True)
@@ -65,7 +49,7 @@ class Talk:
         self.runtime = runtime
         self.agent = agent
         self.over = False
-        self._audience = audience
+        self.audience = audience
         self._seen = _Seen()
         self._waiting: tuple[tuple[str, int], list[tuple[str, str]]] = (("", 0), [])
         self._streams: Pending[tuple[Event | None, Stream]] = Pending()
@@ -92,9 +76,9 @@ class Talk:
         try:
             first = await anext(stream, None)
         except (MoonwakeError, GovernorError) as error:
-            self._audience.show(Line("error", clean(str(error))))
+            self.audience.show(Line("error", clean(str(error))))
             return False
-        self._hand_on(first, stream)
+        self.hand_on(first, stream)
         return True
 
     async def follow(self) -> None:
@@ -111,9 +95,14 @@ class Talk:
         while self._unfollowed:
             await self._followed.wait()
 
-    def _hand_on(self, first: Event | None, stream: Stream) -> None:
+    def hand_on(self, first: Event | None, stream: Stream) -> None:
+        """Show the events of `stream`, which begins with `first`."""
         self._unfollowed += 1
         self._streams.put((first, stream))
+
+    def see_again(self) -> None:
+        """What was shown may be shown once more: it happens again, or on another session."""
+        self._seen = _Seen()
 
     async def _follow(self, first: Event | None, stream: Stream) -> None:
         """The events of one message's stream, as far as no earlier stream brought them.
@@ -130,7 +119,7 @@ class Talk:
                 fresh = event.entry not in seen.turns
                 seen.turns.add(event.entry)
                 if fresh:
-                    self._audience.happened(event)
+                    self.audience.happened(event)
                     for entry in opening:
                         self._said(entry)
             elif isinstance(event, MessageRecorded):
@@ -138,7 +127,7 @@ class Talk:
                 if fresh:
                     self._said(event.entry)
             elif fresh:
-                self._audience.happened(event)
+                self.audience.happened(event)
                 if isinstance(event, TurnFinished):
                     fresh = False
                     if event.stop == "aborted":
@@ -152,34 +141,23 @@ class Talk:
             return
         self._seen.messages.add(entry)
         text = "\n\n".join(part.text for part in found.record.content if isinstance(part, Text))
-        self._audience.show(Line("user", clean(text)))
+        self.audience.show(Line("user", clean(text)))
 
     def _tell_held(self) -> None:
         held = [text for state, text in self.waiting() if state == "held"]
         if held:
-            self._audience.show(Line("info", f"Held back: {_count(len(held))}. /send sends, /drop drops."))
+            self.audience.show(Line("info", f"Held back: {plural(len(held), 'message')}. /send sends, /drop drops."))
 
     async def run(self, command: Command) -> None:
         """Carry out a command. What goes wrong is shown."""
-        actions: dict[str, Callable[[str], Awaitable[None]]] = {
-            "/new": self._new,
-            "/stop": self._stop,
-            "/model": self._model,
-            "/tokens": self._tokens,
-            "/held": self._held,
-            "/send": self._send,
-            "/drop": self._drop,
-            "/help": self._help,
-            "/quit": self._quit,
-        }
-        action = actions.get(command.name)
+        action = ACTS.get(command.name)
         if action is None:
-            self._audience.show(Line("warning", unknown_command(command.name)))
+            self.audience.show(Line("warning", unknown_command(command.name)))
             return
         try:
-            await action(command.argument)
+            await action(self, command.argument)
         except (MoonwakeError, GovernorError) as error:
-            self._audience.show(Line("error", clean(str(error))))
+            self.audience.show(Line("error", clean(str(error))))
 
     async def stop(self) -> None:
         """Stop the running turn."""
@@ -189,76 +167,3 @@ class Talk:
         """Stop what runs, and wait until all of it was shown."""
         await self.agent.stop()
         await self.settle()
-
-    async def _new(self, argument: str) -> None:
-        old = self.agent
-        supervisor = self.runtime.supervisor
-        agent = await supervisor.agent(old.name)
-        await old.stop()
-        await self.settle()
-        await supervisor.leave(old)
-        if agent.model is not old.model:
-            await agent.switch_model(old.model)
-        self.agent, self._seen = agent, _Seen()
-        self._audience.began(agent)
-        told = f"New session {short_id(agent.session.id)}. The one before is kept."
-        self._audience.show(Line("info", told))
-
-    async def _stop(self, argument: str) -> None:
-        if not self.working:
-            self._audience.show(Line("info", "Nothing is running."))
-        await self.stop()
-
-    async def _model(self, argument: str) -> None:
-        if not argument:
-            model = self.agent.model
-            why = f" ({model.why})" if model.why else ""
-            how = "Another one: /model PROVIDER/MODEL, such as /model anthropic or /model ollama/NAME."
-            self._audience.show(Line("info", clean(f"{model.name}{why}. {how}")))
-            return
-        model = await self.runtime.choose(argument)
-        await self.agent.switch_model(model)
-        self._audience.began(self.agent)
-        self._audience.show(Line("info", clean(f"Now talking to {model.name}, from the next step on.")))
-        if tools_off(model):
-            self._audience.show(Line("info", TOOLS_OFF))
-
-    async def _tokens(self, argument: str) -> None:
-        agent = self.agent
-        await anyio.to_thread.run_sync(load_vocabulary)
-        branch = tuple(agent.session.branch())
-        use = await anyio.to_thread.run_sync(partial(window_use, branch, agent.model, agent.equipment.counter))
-        self._audience.show(window_lines(use, used_tokens(branch)))
-
-    async def _held(self, argument: str) -> None:
-        held = [text for state, text in self.waiting() if state == "held"]
-        if not held:
-            self._audience.show(Line("info", "Nothing is held back."))
-            return
-        self._audience.show(*(Line("queued", clean(text)) for text in held))
-        self._audience.show(Line("info", "/send sends, /drop drops."))
-
-    async def _send(self, argument: str) -> None:
-        stream: EventStream | None = await self.agent.release()
-        if stream is not None:
-            self._hand_on(await anext(stream, None), stream)
-        elif any(state == "held" for state, _ in self.waiting()):
-            self._audience.show(Line("info", "A turn is running; stop it or wait for its end, then /send."))
-        else:
-            self._audience.show(Line("info", "Nothing is held back."))
-
-    async def _drop(self, argument: str) -> None:
-        dropped = await self.agent.drop()
-        text = f"Dropped {_count(dropped)}; the session file keeps it." if dropped else "Nothing is held back."
-        self._audience.show(Line("info", text))
-
-    async def _help(self, argument: str) -> None:
-        rows = [*COMMANDS.items(), ("", ""), *KEYS]
-        self._audience.show(Line("plain", "\n".join(f"{name:<20}{purpose}".rstrip() for name, purpose in rows)))
-
-    async def _quit(self, argument: str) -> None:
-        self.over = True
-
-
-def _count(messages: int) -> str:
-    return "1 message" if messages == 1 else f"{messages} messages"

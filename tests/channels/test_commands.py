@@ -39,7 +39,7 @@ def test_an_unknown_command_names_the_nearest() -> None:
 def test_hints_and_completion() -> None:
     """A beginning shows what it may become; Tab fills in what is clear."""
     assert len(hints("/")) == len(COMMANDS)
-    assert [name for name, _ in hints("/s")] == ["/stop", "/send"]
+    assert [name for name, _ in hints("/s")] == ["/stop", "/show", "/send"]
     assert hints("/send now") == () == hints("text")
     assert complete("/to") == "/tokens"
     assert complete("/mo") == "/model "

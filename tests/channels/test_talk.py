@@ -26,6 +26,8 @@ class Watching:
         self.shown: list[Shown] = []
         self.events: list[Event] = []
         self.agents: list[Agent] = []
+        self.offered: list[str] = []
+        self.moves = 0
         self._state = ChatState("", 0)
         self._news = anyio.Event()
 
@@ -40,6 +42,12 @@ class Watching:
 
     def began(self, agent: Agent) -> None:
         self.agents.append(agent)
+
+    def moved(self, agent: Agent) -> None:
+        self.moves += 1
+
+    def offer(self, text: str, otherwise: str) -> None:
+        self.offered.append(text)
 
     @property
     def texts(self) -> list[str]:

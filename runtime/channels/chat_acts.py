@@ -1,0 +1,114 @@
+"""The commands about the conversation itself: /new, /stop, /model, /tokens, /held, /send, /drop, /help, /quit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+
+import anyio.to_thread
+
+from governors.tokens import load_vocabulary
+
+from .commands import COMMANDS, KEYS
+from .opening import TOOLS_OFF, short_id, tools_off
+from .recap import used_tokens
+from .reducer import Line
+from .sanitize import clean
+from .seat import Act, Seat, tell
+from .window import window_lines, window_use
+from .wording import plural
+
+
+async def new(seat: Seat, argument: str) -> None:
+    old = seat.agent
+    supervisor = seat.runtime.supervisor
+    agent = await supervisor.agent(old.name)
+    await old.stop()
+    await seat.settle()
+    await supervisor.leave(old)
+    if agent.model is not old.model:
+        await agent.switch_model(old.model)
+    seat.agent = agent
+    seat.see_again()
+    seat.audience.began(agent)
+    tell(seat, f"New session {short_id(agent.session.id)}. The one before is kept.")
+
+
+async def stop(seat: Seat, argument: str) -> None:
+    if not seat.working:
+        tell(seat, "Nothing is running.")
+    await seat.stop()
+
+
+async def model(seat: Seat, argument: str) -> None:
+    if not argument:
+        current = seat.agent.model
+        why = f" ({current.why})" if current.why else ""
+        how = "Another one: /model PROVIDER/MODEL, such as /model anthropic or /model ollama/NAME."
+        tell(seat, f"{current.name}{why}. {how}")
+        return
+    chosen = await seat.runtime.choose(argument)
+    await seat.agent.switch_model(chosen)
+    seat.audience.began(seat.agent)
+    tell(seat, f"Now talking to {chosen.name}, from the next step on.")
+    if tools_off(chosen):
+        tell(seat, TOOLS_OFF)
+
+
+async def tokens(seat: Seat, argument: str) -> None:
+    agent = seat.agent
+    await anyio.to_thread.run_sync(load_vocabulary)
+    branch, redacted = tuple(agent.session.branch()), agent.session.tree.redacted
+    measure = partial(window_use, branch, agent.model, agent.equipment.counter, redacted)
+    use = await anyio.to_thread.run_sync(measure)
+    seat.audience.show(window_lines(use, used_tokens(branch)))
+
+
+async def held(seat: Seat, argument: str) -> None:
+    texts = [text for state, text in seat.waiting() if state == "held"]
+    if not texts:
+        tell(seat, "Nothing is held back.")
+        return
+    seat.audience.show(*(Line("queued", clean(text)) for text in texts))
+    tell(seat, "/send sends, /drop drops.")
+
+
+async def send(seat: Seat, argument: str) -> None:
+    stream = await seat.agent.release()
+    if stream is not None:
+        seat.hand_on(await anext(stream, None), stream)
+    elif any(state == "held" for state, _ in seat.waiting()):
+        tell(seat, "A turn is running; stop it or wait for its end, then /send.")
+    else:
+        tell(seat, "Nothing is held back.")
+
+
+async def drop(seat: Seat, argument: str) -> None:
+    dropped = await seat.agent.drop()
+    kept = f"Dropped {plural(dropped, 'message')}; the session file keeps it."
+    tell(seat, kept if dropped else "Nothing is held back.")
+
+
+async def help_(seat: Seat, argument: str) -> None:
+    rows = [*COMMANDS.items(), ("", ""), *KEYS]
+    seat.audience.show(Line("plain", "\n".join(f"{name:<20}{purpose}".rstrip() for name, purpose in rows)))
+
+
+async def quit_(seat: Seat, argument: str) -> None:
+    seat.over = True
+
+
+CHAT_ACTS: Mapping[str, Act] = MappingProxyType(
+    {
+        "/new": new,
+        "/stop": stop,
+        "/model": model,
+        "/tokens": tokens,
+        "/held": held,
+        "/send": send,
+        "/drop": drop,
+        "/help": help_,
+        "/quit": quit_,
+    }
+)

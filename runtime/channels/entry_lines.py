@@ -1,0 +1,61 @@
+"""An entry of a session for a person to read, whole. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from governors.messages import Image, Text, Thinking, ToolCall
+
+from ..session.codec import encode_entry
+from ..session.entries import Entry, InboxRecord, MessageRecord, ResultRecord
+from ..session.redaction import REDACTED
+
+_PLACE = ("id", "parent", "at", "until", "type")
+
+
+def entry_title(entry: Entry) -> str:
+    """What an entry is, in a line: `#12 · message of the user · 2026-11-30T18:00:01.250Z · after #11`."""
+    match entry.record:
+        case MessageRecord(role="user"):
+            what = "message of the user"
+        case MessageRecord(model=model):
+            what = f"reply of {model}" if model else "reply"
+        case ResultRecord(tool=tool, call=(reply, _)):
+            what = f"result of {tool}, called in #{reply}"
+        case record:
+            what = record.type.replace("_", " ")
+    after = "first" if entry.parent is None else f"after #{entry.parent}"
+    return f"#{entry.id} · {what} · {entry.at} · {after}"
+
+
+def entry_lines(entry: Entry, *, redacted: bool = False, output: str | None = None) -> str:
+    """All that it says; `output` is the whole output of a result that was shortened for the model."""
+    if redacted:
+        return REDACTED
+    match entry.record:
+        case ResultRecord() if output is not None:
+            return output
+        case MessageRecord(content=content, stop=stop) if not content:
+            return f"(nothing; it ended with: {stop})"
+        case MessageRecord(content=content) | ResultRecord(content=content) | InboxRecord(content=content) if content:
+            return _parts(content)
+        case _:
+            raw = json.loads(encode_entry(entry))
+            return json.dumps({key: raw[key] for key in raw if key not in _PLACE}, ensure_ascii=False, indent=2)
+
+
+def _parts(content: Sequence[Text | Image | Thinking | ToolCall]) -> str:
+    return "\n\n".join(_part(part) for part in content)
+
+
+def _part(part: Text | Image | Thinking | ToolCall) -> str:
+    match part:
+        case Text(text=text):
+            return text
+        case Thinking(text=text):
+            return f"(thought) {text}"
+        case ToolCall(name=name, arguments=arguments):
+            return f"(call) {name} {arguments}"
+        case Image(media_type=kind, width=width, height=height):
+            return f"(picture, {kind}, {width} x {height})" if width and height else f"(picture, {kind})"

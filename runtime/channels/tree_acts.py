@@ -1,0 +1,146 @@
+"""The commands that move about in the tree of a session: /undo, /retry, /tree, /fork."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from ..agent.aside import AsideFailed
+from ..agent.branches import Moved, whole
+from ..errors import SessionError
+from ..session.entries import Entry
+from ..session.finding import find, hidden
+from ..session.forking import fork_tree
+from ..session.outline import outline
+from ..session.rewind import session_model
+from ..session.turns import turns_of
+from .opening import short_id
+from .recap import recap
+from .reducer import Line
+from .resume import use_own_model
+from .sanitize import clean
+from .seat import Act, Seat, numbered, one_number, tell
+from .tree_lines import tree_lines
+from .wording import plural
+
+
+async def undo(seat: Seat, argument: str) -> None:
+    turns = one_number("/undo", argument, "how many turns to take back")
+    moved = await seat.agent.branches.undo(1 if turns is None else turns)
+    await _arrived(seat, moved)
+    if moved.unheaded:
+        tell(seat, "The model sees again what was out of its view. The next /undo takes back the last turn.")
+        return
+    count = plural(moved.turns, "turn")
+    tell(seat, f"Took back {count}, from #{moved.first} on. Nothing is deleted: /tree {moved.first} goes back there.")
+    _offer(seat, moved)
+
+
+async def retry(seat: Seat, argument: str) -> None:
+    model = await seat.runtime.choose(argument) if argument else None
+    await seat.agent.stop()
+    await seat.settle()
+    stream = seat.agent.branches.retry(model)
+    first = await anext(stream, None)
+    seat.see_again()
+    seat.audience.moved(seat.agent)
+    if model is not None:
+        tell(seat, f"Now {model.name} answers.")
+    seat.hand_on(first, stream)
+
+
+async def tree(seat: Seat, argument: str) -> None:
+    number, rest = numbered(argument)
+    if number is None:
+        if rest not in ("", "all"):
+            raise SessionError("/tree shows the turns, /tree all every branch; /tree N, /tree N edit, /tree N summary")
+        session = await whole(seat.agent.session)
+        lines = tree_lines(outline(session.tree), whole=rest == "all")
+        if not lines:
+            tell(seat, "Nothing was said yet.")
+            return
+        seat.audience.show(Line("tree", clean("\n".join(lines))))
+        tell(seat, "/tree N goes on from there, /tree N edit says it in other words.")
+    elif rest in ("", "edit", "summary"):
+        await _switch(seat, number, rest)
+    else:
+        raise SessionError(f"/tree {number} takes `edit` or `summary` after it, not {rest[:40]!r}")
+
+
+async def _switch(seat: Seat, number: int, how: str) -> None:
+    agent = seat.agent
+    if how == "summary":
+        tell(seat, f"{agent.model.name} is asked for a summary of the branch that you leave …")
+    session = await whole(agent.session)
+    here = [turn.opening[0].id for turn in turns_of(session.branch())]
+    try:
+        moved = await agent.branches.switch(number, summarise=how == "summary", edit=how == "edit")
+    except AsideFailed as error:
+        why = str(error).rstrip(".")
+        tell(seat, f"No summary: {why}. You are where you were; /tree {number} goes there without one.", "error")
+        return
+    if not moved.changed:
+        tell(seat, "You are there already.")
+        return
+    await _arrived(seat, moved)
+    branch = agent.session.branch()
+    seat.audience.show(*recap(branch, 1, hidden(agent.session.tree)))
+    left = [turn for turn in here if not any(entry.id == turn for entry in branch)]
+    back = f" /tree {left[-1]} goes back to where you were." if left else ""
+    tell(seat, f"You are {_place(branch)}.{back}")
+    told = agent.session.tree.get(moved.summary) if moved.summary is not None else None
+    if told is not None:
+        tell(seat, f"The model was told of the branch that you left: {getattr(told.record, 'text', '')}")
+    elif how == "summary":
+        tell(seat, "Nothing is left behind that was said, so there is no summary.")
+    _offer(seat, moved)
+
+
+def _place(branch: Sequence[Entry]) -> str:
+    turns = turns_of(branch)
+    return f"at the end of #{turns[-1].opening[0].id}" if turns else "before the first message"
+
+
+async def fork(seat: Seat, argument: str) -> None:
+    old, supervisor = seat.agent, seat.runtime.supervisor
+    number = one_number("/fork", argument)
+    session = await whole(old.session)
+    if number is not None:
+        find(session.tree, number)  # a slip of the keys stops nothing
+    await old.stop()
+    await seat.settle()
+    forked = await fork_tree(supervisor.store, session.header, session.tree, number, session.blobs)
+    agent = await supervisor.agent(old.name, forked)
+    await supervisor.leave(old)
+    wanted = session_model(agent.session.branch())
+    if wanted in (None, old.model.name):
+        agent.model = old.model
+        notes: tuple[str, ...] = ()
+    else:
+        notes = await use_own_model(seat.runtime, agent)
+    seat.agent = agent
+    seat.see_again()
+    seat.audience.began(agent)
+    place = f" up to #{number}" if number is not None else ""
+    back = f"The one before, {short_id(old.session.id)}, is kept as it was."
+    for text in (f"New session {short_id(agent.session.id)}, with this branch{place}. {back}", *notes):
+        tell(seat, text)
+
+
+async def _arrived(seat: Seat, moved: Moved) -> None:
+    """Show what a stop showed first, then that the leaf has moved, with the model of this branch."""
+    await seat.settle()
+    if moved.model is not None:
+        for note in await use_own_model(seat.runtime, seat.agent):
+            tell(seat, note)
+    seat.audience.moved(seat.agent)
+
+
+def _offer(seat: Seat, moved: Moved) -> None:
+    if moved.pictures:
+        tell(seat, f"Its {plural(moved.pictures, 'picture')} cannot be put back; /tree {moved.first} has it as it was.")
+    if moved.text:
+        seat.audience.offer(clean(moved.text), f"It said: {clean(moved.text)}")
+
+
+TREE_ACTS: Mapping[str, Act] = MappingProxyType({"/undo": undo, "/retry": retry, "/tree": tree, "/fork": fork})
