@@ -25,12 +25,13 @@ from governors.scrub import may_hide_surrogate, scrub
 from .blobs import BlobStore
 from .entries import FORMAT_VERSION, Entry, Header, HeadRecord, Record, UnknownRecord
 from .large import Shelf, put_back, take_out
-from .shapes import PART_TYPES, Unusual, WrongShape, checked, exact
+from .shapes import PART_TYPES, Unusual, WrongShape, checked, exact, twin_of
 
 _RECORDS: Final[dict[str, type]] = {record.type: record for record in get_args(Record) if record is not UnknownRecord}
 _RENAMED = {"start": "from"}  # a head's `from` is a keyword in Python
 _RESTORED = {name: attribute for attribute, name in _RENAMED.items()}
 _PLACE = ("id", "parent", "at", "type", "until")
+_ENTRY = twin_of(Entry)
 _BLOB = b'"blob"'  # no text holds these bytes: a quotation mark in it is escaped
 _PASS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 
@@ -117,7 +118,9 @@ def _fast(line: bytes, shelf: Shelf) -> tuple[Entry, int | None]:
         raise Unusual
     if _BLOB in line:
         put_back(raw, shelf)
-    return Entry(identity, parent, at, exact(kind, raw, _RESTORED if kind is HeadRecord else None)), until
+    entry: Any = _ENTRY(identity, parent, at, exact(kind, raw, _RESTORED if kind is HeadRecord else None))
+    entry.__class__ = Entry
+    return entry, until
 
 
 def _thorough(line: bytes, shelf: Shelf) -> tuple[Entry, int | None]:

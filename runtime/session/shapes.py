@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, field, fields, is_dataclass, make_dataclass
 from functools import cache
-from typing import Any, Final, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -36,20 +36,41 @@ class WrongShape(ValueError):
 
 def exact(kind: type, raw: Mapping[str, Any], renamed: Mapping[str, str] | None = None) -> Any:
     """The `kind` that `raw` describes. Raises `Unusual`; `TypeError` when a field is missing."""
-    known = _fields_of(kind)
+    known, twin = _known(kind)
     values = {}
     for key, value in raw.items():
-        field = known.get(renamed.get(key, key) if renamed else key)
-        if field is None:
+        found = known.get(renamed.get(key, key) if renamed else key)
+        if found is None:
             continue  # a later version's
-        name, plain, convert = field
+        name, plain, convert = found
         if type(value) in plain:
             values[name] = value
         elif convert is None:
             raise Unusual
         else:
             values[name] = convert(value)
-    return kind(**values)
+    made = twin(**values)
+    made.__class__ = kind
+    return made
+
+
+@cache
+def twin_of(kind: type) -> type[Any]:
+    """A class with the fields and slots of the frozen dataclass `kind`, whose objects become `kind`s when their
+    `__class__` is set: a frozen `__init__` goes through `object.__setattr__` for every field and takes five times as
+    long. Where an interpreter does not allow that, it is `kind` itself."""
+    made: list[tuple[str, Any, Any]] = []
+    for each in fields(cast("Any", kind)):
+        default: dict[str, Any] = {"default": each.default} if each.default is not MISSING else {}
+        if each.default_factory is not MISSING:
+            default = {"default_factory": each.default_factory}
+        made.append((each.name, Any, field(init=each.init, kw_only=each.kw_only, **default)))
+    twin: type[Any] = make_dataclass(f"{kind.__name__}Twin", made, slots=True, eq=False, repr=False)
+    try:
+        object.__new__(twin).__class__ = kind
+    except TypeError:
+        return kind
+    return twin
 
 
 def checked(kind: type, raw: Mapping[str, Any]) -> Any:
@@ -78,9 +99,9 @@ def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
 
 
 @cache
-def _fields_of(kind: type[Any]) -> dict[str, _Field]:
-    hints = get_type_hints(kind)
-    return {each.name: (each.name, *_shape(hints[each.name])) for each in fields(kind) if each.init}
+def _known(kind: type) -> tuple[dict[str, _Field], type[Any]]:
+    hints, declared = get_type_hints(kind), fields(cast("Any", kind))
+    return {each.name: (each.name, *_shape(hints[each.name])) for each in declared if each.init}, twin_of(kind)
 
 
 def _shape(hint: Any) -> tuple[frozenset[type], _Convert | None]:
