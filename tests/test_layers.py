@@ -19,8 +19,9 @@ FILES = sorted([*(ROOT / "governors").rglob("*.py"), *(ROOT / "runtime").rglob("
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"cli"}),
     frozenset({"commands"}),
-    frozenset({"conversing", "doctor"}),
-    frozenset({"app"}),
+    frozenset({"conversing", "doctor", "session_commands"}),
+    frozenset({"shelf"}),
+    frozenset({"app", "options"}),
     frozenset({"channels", "exports", "replay"}),
     frozenset({"choice", "supervisor"}),
     frozenset({"agent"}),
@@ -56,6 +57,10 @@ PURE_FILES = (
     "runtime/agent/drafts.py",
     "runtime/agent/thrift.py",
     "runtime/session/edits.py",
+    "runtime/session/finding.py",
+    "runtime/session/turns.py",
+    "runtime/session/rewind.py",
+    "runtime/session/outline.py",
     "runtime/session/recall.py",
     "runtime/session/marks.py",
     "runtime/session/spending.py",
@@ -88,7 +93,7 @@ HEAVY = {
     "tenacity",
 }
 #: Modules that are only ever imported lazily themselves, and may say plainly what they need.
-HEAVY_HOMES = {"runtime/commands.py"}
+HEAVY_HOMES = {"runtime/commands.py", "runtime/options.py", "runtime/session_commands.py"}
 
 LONGEST_FILE = 300
 LONGEST_FUNCTION = 60
