@@ -17,17 +17,25 @@ from governors.messages import (
     UserMessage,
 )
 from runtime.session.entries import (
+    EditRecord,
     Entry,
     HeadRecord,
     IntentRecord,
+    LeafRecord,
     MessageRecord,
+    PinRecord,
     Record,
+    RedactRecord,
     RequestRecord,
     ResultRecord,
     SystemRecord,
 )
+from runtime.session.pins import pins_to_carry
 from runtime.session.placing import place
 from runtime.session.projection import Projection, project
+from runtime.session.ranges import Range, newest_head
+from runtime.session.redaction import carried_summary, stale_summaries
+from runtime.session.standing import standing_of
 from runtime.session.tree import Tree
 
 from .records import AT
@@ -85,9 +93,30 @@ class Log:
     def system(self, sections: dict[str, str | None], **fields: Any) -> int:
         return self.add(SystemRecord(sections=sections, **fields))
 
+    def edit(self, target: int, action: str = "omit", text: str = "", **fields: Any) -> int:
+        content = (Text(text),) if action == "replace" else ()
+        return self.add(EditRecord(action=action, target=target, content=content, **{"cause": "user", **fields}))  # type: ignore[arg-type] # one of the three
+
+    def redact(self, target: int) -> int:
+        return self.add(RedactRecord(target=target))
+
+    def pin(self, target: int, on: bool = True) -> int:
+        return self.add(PinRecord(target=target, on=on))
+
+    def leaf(self, leaf: int | None) -> int:
+        return self.add(LeafRecord(leaf=leaf))
+
     def head(self, start: int, resume: int | None = None, summary: str | None = None, **fields: Any) -> int:
-        """A head as the runtime makes it: it carries the state, the settings and the open calls."""
-        projection = self.projection
+        """A head as the runtime makes it: it carries the state, the settings, the open calls and the pins; `carry`: and
+        the summary of the one before it."""
+        projection, standing = self.projection, standing_of(self.tree.entries)
+        before = newest_head(self.branch)
+        if fields.pop("carry", False) and summary is None:
+            summary = carried_summary(before, stale_summaries(self.tree.entries))
+        earlier = before.record if before is not None and isinstance(before.record, HeadRecord) else None
+        shown = Range(start, {None: start, 0: self.tree.next_id}.get(resume, resume or 0))
+        pins = pins_to_carry(self.branch, shown, projection.open, earlier, standing.pins, standing.redacted)
+        fields = {"pins": pins, "inbox": standing.waiting, "spent": standing.spent, **fields}
         return self.add(
             HeadRecord(
                 start=start,
@@ -108,7 +137,7 @@ class Log:
 
     @property
     def projection(self) -> Projection:
-        return project(self.branch)
+        return project(self.branch, self.tree.redacted)
 
     @property
     def shown(self) -> list[str]:

@@ -6,6 +6,7 @@ import pytest
 
 from governors.messages import (
     AssistantMessage,
+    Image,
     StopReason,
     SystemPatch,
     Text,
@@ -17,7 +18,9 @@ from governors.messages import (
 )
 from governors.repair import repair, stand_in
 from runtime.session.entries import (
+    BranchSummaryRecord,
     Entry,
+    ExtensionRecord,
     InboxRecord,
     LeafRecord,
     MessageRecord,
@@ -27,6 +30,7 @@ from runtime.session.entries import (
     UnknownRecord,
 )
 from runtime.session.projection import INTERRUPTED, project, system_state
+from runtime.session.rendering import OTHER_BRANCH
 
 from .logs import Log, call
 from .records import AT
@@ -352,3 +356,44 @@ def test_a_users_message_with_parts_of_a_model_loses_them() -> None:
     record = MessageRecord(role="user", content=(Thinking("hm"), Text("hi"), call()))
     (message,) = project([Entry(1, None, AT, record)]).messages
     assert isinstance(message, UserMessage) and message.content == (Text("hi"),)
+
+
+def test_a_summary_of_another_branch_is_a_message_of_the_users_role(log: Log) -> None:
+    """In a constant wrapping, at its own place; steps that go do not take it along."""
+    start = log.user("go")
+    told = log.add(BranchSummaryRecord(text="Tried it.", tip=9))
+    reply = log.calls("a")
+    log.result(reply)
+    assert log.shown[:2] == ["user: go", f"user: {OTHER_BRANCH} | Tried it."]
+    assert isinstance(log.projection.messages[1], UserMessage) and log.projection.messages[1].origin == told
+    log.head(start, resume=0, summary="Did a.", placement="last")
+    assert log.shown == ["user: go", f"user: {OTHER_BRANCH} | Tried it.", "user: Did a."]
+
+
+def test_what_an_extension_has_to_say_is_a_message_of_the_users_role(log: Log) -> None:
+    """Named; without content it is for nobody but the extension."""
+    log.add(ExtensionRecord(name="weather", data={"at": 1}))
+    log.add(ExtensionRecord(name="weather", content=(Text("Rain."), Image("image/png", "aGk="))))
+    assert log.shown == ["user: [From the extension weather:] | Rain."]
+    (message,) = log.projection.messages
+    assert isinstance(message, UserMessage) and len(message.content) == 3
+
+
+def test_a_context_may_begin_at_a_summary_of_another_branch_or_at_what_an_extension_said(log: Log) -> None:
+    """Both are of the user's role."""
+    log.user("go")
+    told = log.add(BranchSummaryRecord(text="Tried it.", tip=9))
+    news = log.add(ExtensionRecord(name="weather", content=(Text("Rain."),)))
+    log.user("on")
+    log.head(told)
+    assert len(log.shown) == 3
+    log.head(news)
+    assert log.shown == ["user: [From the extension weather:] | Rain.", "user: on"]
+
+
+def test_a_result_that_names_a_later_entry_answers_nothing(log: Log) -> None:
+    """No call comes after its result, whatever a file says."""
+    log.user("go")
+    log.result(3, 0, "before its time")
+    assert log.calls("a") == 3
+    assert log.shown == ["user: go", "reply: [a]", "stand-in: a"]

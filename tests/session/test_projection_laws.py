@@ -1,129 +1,88 @@
-"""Projection over random logs: forks, late, double and missing results, heads, patches, replies that broke off."""
+"""Projection over random logs (see `random_logs`)."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from governors.messages import AssistantMessage, Messages, Text, Thinking, ToolCall, ToolResult, UserMessage
+from governors.messages import AssistantMessage, Message, Messages, Text, ToolCall, ToolResult
 from governors.repair import repair
 from runtime.session.entries import (
+    BranchSummaryRecord,
+    EditRecord,
+    Entry,
+    ExtensionRecord,
     HeadRecord,
-    LeafRecord,
     MessageRecord,
-    NoteRecord,
+    RedactRecord,
     RequestRecord,
     ResultRecord,
-    SettingRecord,
 )
 from runtime.session.projection import Projection, project
 from runtime.session.reading import read_session
 from runtime.session.tree import Tree
 
 from .logs import Log
+from .random_logs import ACTIONS, act, laws, logs
 from .records import file_of
 
-ACTIONS = [
-    *("user", "calls", "calls", "result", "result", "result", "request", "request", "head", "head"),
-    *("reply", "broken", "length", "system", "leaf", "other"),
-]
+
+def redacted_before(log: Log, identity: int) -> dict[int, int]:
+    """What was redacted before the entry `identity` was written, each with the entry that says so."""
+    redactions = [entry for entry in log.tree.entries if isinstance(entry.record, RedactRecord)]
+    found: dict[int, int] = {}
+    for entry in redactions:
+        assert isinstance(entry.record, RedactRecord)
+        if entry.id < identity:
+            found.setdefault(entry.record.target, entry.id)
+    return found
 
 
-def calls_of(log: Log) -> list[tuple[int, int]]:
-    """Every call of every reply in the log, on whatever branch."""
-    return [
-        (entry.id, number)
-        for entry in log.tree.entries
-        if isinstance(entry.record, MessageRecord) and entry.record.role == "assistant"
-        for number in range(sum(isinstance(part, ToolCall) for part in entry.record.content))
-    ]
+def moments(log: Log) -> Iterable[tuple[int, Projection]]:
+    """The projection of each beginning of the branch, as it was when the next entry of it was written."""
+    branch = log.branch
+    for end in range(len(branch) + 1):
+        following = branch[end].id if end < len(branch) else log.tree.next_id
+        yield end, project(branch[:end], redacted_before(log, following))
 
 
-@st.composite
-def tool_calls(draw: st.DrawFn) -> tuple[ToolCall, ...]:
-    """Calls as bad relays send them: ids that repeat, are empty or illegal, doubles, calls that were cut off."""
-    one = st.builds(
-        ToolCall,
-        st.sampled_from(["call_0", "call_1", "", "fc:1 ", "call_0-2-0"]),
-        st.sampled_from(["x", "y", " "]),
-        st.sampled_from(["{}", "", '{"a":', "[1]"]),
-        st.sampled_from([True, True, True, False]),
+def head_of(branch: Sequence[Entry], projection: Projection) -> HeadRecord | None:
+    entry = next((entry for entry in branch if entry.id == projection.head), None)
+    return entry.record if entry is not None and isinstance(entry.record, HeadRecord) else None
+
+
+def before_target(projection: Projection, branch: Sequence[Entry], target: int) -> Messages:
+    """The messages that stand before anything that was made from the entry `target`."""
+    head = head_of(branch, projection)
+    if head is not None and (target in {pin.entry for pin in head.pins} or target == head.quoted):
+        return ()
+    calls = {entry.id: entry.record.call[0] for entry in branch if isinstance(entry.record, ResultRecord)}
+    delivered = {e.record.inbox: e.id for e in branch if isinstance(e.record, MessageRecord) and e.record.inbox}
+
+    made_from = delivered.get(target, target)  # an inbox entry: the message that delivered it
+
+    def stands_before(message: Message) -> bool:
+        origin = message.origin
+        assert isinstance(origin, int)
+        return (calls.get(origin, origin) if isinstance(message, ToolResult) else origin) < made_from
+
+    front = sum(1 for _ in takewhile(lambda message: message.origin == projection.head, projection.messages))
+    leads = target != projection.head
+    return projection.messages[: front if leads else 0] + tuple(
+        takewhile(stands_before, projection.messages[front:] if leads else ())
     )
-    return tuple(draw(st.lists(one, min_size=1, max_size=3)))
-
-
-def begin_anew(draw: st.DrawFn, log: Log) -> None:
-    """A head as the runtime may make it: at a user-role message in view, never before the previous one's."""
-    projection = log.projection
-    starts = [message.origin for message in projection.messages if isinstance(message, UserMessage)]
-    starts = [start for start in starts if isinstance(start, int) and start != projection.head]
-    if not starts:
-        return
-    start = draw(st.sampled_from(starts))
-    assert isinstance(start, int)
-    replies = [message.origin for message in projection.messages if isinstance(message, AssistantMessage)]
-    steps = [origin for origin in replies if isinstance(origin, int) and origin > start]
-    resume = draw(st.sampled_from([None, 0, *steps]))
-    before = log.tree.get(projection.head or 0)
-    if resume is None and before is not None and isinstance(before.record, HeadRecord):
-        held = before.record.resume
-        resume = held if held is not None and start < held else None
-    log.head(
-        start, resume, draw(st.sampled_from([None, "So far."])), placement=draw(st.sampled_from(["first", "last"]))
-    )
-
-
-def act(draw: st.DrawFn, log: Log, action: str) -> None:
-    match action:
-        case "user":
-            log.user(draw(st.sampled_from(["hi", "", "\ud83d"])), context=draw(st.sampled_from([None, "noon"])))
-        case "reply":
-            log.reply("so", Thinking("hm"))
-        case "calls":
-            log.reply(*draw(st.sampled_from([(), ("so",)])), *draw(tool_calls()))
-        case "broken":
-            stop = draw(st.sampled_from(["aborted", "error", "refused", "deferred"]))
-            log.reply("half", *draw(tool_calls()), stop=stop)
-        case "length":
-            log.reply(draw(st.sampled_from(["half", ""])), Thinking("hm"), *draw(tool_calls()), stop="length")
-        case "result":
-            known = calls_of(log)
-            log.result(
-                *draw(st.sampled_from([*known[-6:], *known[-3:], (99, 0), (1, 5)])), draw(st.sampled_from(["done", ""]))
-            )
-        case "request":
-            log.request()
-        case "system":
-            log.system(draw(st.sampled_from([{"a": "x"}, {"b": "y"}, {"a": None}])))
-        case "leaf":
-            log.add(LeafRecord(leaf=draw(st.sampled_from([None, *(entry.id for entry in log.tree.entries)]))))
-        case "head":
-            begin_anew(draw, log)
-        case _:
-            log.add(draw(st.sampled_from([NoteRecord(text="n"), SettingRecord(name="model", value="m")])))
-
-
-@st.composite
-def logs(draw: st.DrawFn) -> Log:
-    log = Log()
-    log.user("go")
-    for action in draw(st.lists(st.sampled_from(ACTIONS), min_size=4, max_size=30)):
-        act(draw, log, action)
-    return log
-
-
-laws = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @laws
 @given(logs())
 def test_the_repairs_change_nothing(log: Log) -> None:
     """A projection is legal as it comes, at every moment of its branch."""
-    for end in range(len(log.branch) + 1):
-        messages = project(log.branch[:end]).messages
-        assert repair(messages) is messages
+    for _, projection in moments(log):
+        assert repair(projection.messages) is projection.messages
 
 
 @laws
@@ -131,7 +90,7 @@ def test_the_repairs_change_nothing(log: Log) -> None:
 def test_the_same_entries_show_the_same_messages(log: Log) -> None:
     """Read back from its file, a log shows what it showed while it was written."""
     tree = Tree(read_session(file_of(*((entry,) for entry in log.tree.entries))).entries)
-    assert project(tree.branch()) == log.projection == project(list(log.branch))
+    assert project(tree.branch(), tree.redacted) == log.projection == project(list(log.branch), log.tree.redacted)
 
 
 @laws
@@ -141,7 +100,8 @@ def test_a_reader_of_the_tail_sees_the_same(log: Log) -> None:
     projection = log.projection
     head = log.tree.get(projection.head or 0)
     start = head.record.start if head is not None and isinstance(head.record, HeadRecord) else 0
-    assert project([entry for entry in log.branch if entry.id >= start]) == projection
+    redacted = {e.record.target for e in log.tree.entries if isinstance(e.record, RedactRecord) and e.id >= start}
+    assert project([entry for entry in log.branch if entry.id >= start], redacted) == projection
 
 
 @laws
@@ -188,16 +148,30 @@ def without_slot(messages: Messages, projection: Projection, result: ResultRecor
 @laws
 @given(logs())
 def test_adding_an_entry_never_changes_what_was_shown(log: Log) -> None:
-    """Except a head, and a result that no request has missed, which takes the place of its stand-in alone."""
+    """Except a head; a result that no request has missed, in the place of its stand-in alone; and an edit or a
+    redaction, from its target on."""
     before = project([])
-    for end, entry in enumerate(log.branch, 1):
-        after = project(log.branch[:end])
-        if isinstance(entry.record, ResultRecord) and len(after.stand_ins) < len(before.stand_ins):
+    known: dict[int, int] = {}
+    for end, after in moments(log):
+        if not end:
+            continue
+        entry, following = log.branch[end - 1], log.branch[end].id if end < len(log.branch) else log.tree.next_id
+        redacted = redacted_before(log, following)
+        targets = [target for target in redacted if target not in known]
+        known = redacted
+        if isinstance(entry.record, EditRecord):
+            targets.append(entry.record.target)
+        if isinstance(entry.record, HeadRecord):
+            pass
+        elif targets:
+            stood = min((before_target(before, log.branch, target) for target in targets), key=len)
+            assert after.messages[: len(stood)] == stood
+        elif isinstance(entry.record, ResultRecord) and len(after.stand_ins) < len(before.stand_ins):
             was = without_slot(before.messages, before, entry.record)
             assert without_slot(after.messages, after, entry.record) == was
             changed = [a for a, b in zip(after.messages, before.messages, strict=True) if a != b]
             assert [message.origin for message in changed] == [entry.id]
-        elif not isinstance(entry.record, HeadRecord):
+        else:
             assert after.messages[: len(before.messages)] == before.messages
         before = after
 
@@ -205,15 +179,61 @@ def test_adding_an_entry_never_changes_what_was_shown(log: Log) -> None:
 @laws
 @given(logs())
 def test_each_request_extends_the_one_before(log: Log) -> None:
-    """Between two heads, message for message."""
-    sent: Messages = ()
-    for end, entry in enumerate(log.branch):
+    """Between two heads, message for message; an edit or a redaction explains what comes from its target on."""
+    sent, at, targets = project([]), 0, [0]
+    for end, projection in moments(log):
+        entry = log.branch[end] if end < len(log.branch) else None
+        if entry is None:
+            break
+        redacted = redacted_before(log, entry.id)
         if isinstance(entry.record, RequestRecord):
-            messages = project(log.branch[:end]).messages
-            assert messages[: len(sent)] == sent
-            sent = messages
+            targets += [target for target, by in redacted.items() if by > at]
+            stood = min((before_target(sent, log.branch, target) for target in targets), key=len, default=sent.messages)
+            assert projection.messages[: len(stood)] == stood
+            sent, at, targets = projection, entry.id, []
         elif isinstance(entry.record, HeadRecord):
-            sent = ()
+            sent, targets = project([]), []
+            at = entry.id
+        elif isinstance(entry.record, EditRecord):
+            targets.append(entry.record.target)
+
+
+@laws
+@given(logs())
+def test_what_the_users_side_said_stays_in_view(log: Log) -> None:
+    """Every message of the user's role since the head's `from`, whatever steps went: once each, at its place."""
+    projection = log.projection
+    head = head_of(log.branch, projection)
+    said = [
+        entry.id
+        for entry in log.branch
+        if entry.id >= (head.start if head is not None else 0)
+        and (
+            (isinstance(entry.record, MessageRecord) and entry.record.role == "user")
+            or isinstance(entry.record, BranchSummaryRecord)
+            or (isinstance(entry.record, ExtensionRecord) and entry.record.content)
+        )
+    ]
+    shown = [message.origin for message in projection.messages if message.origin in said]
+    assert shown == said
+
+
+@laws
+@given(logs(), st.data())
+def test_nothing_of_a_redacted_entry_is_shown(log: Log, data: st.DataObject) -> None:
+    """Not by itself, nor in a pin, a quote or a stub that was made from it; no edit brings it back."""
+    secret = "the secret"
+    target = log.user(secret) if data.draw(st.booleans()) else log.result(log.calls("x"), text=secret)
+    log.pin(target)
+    if data.draw(st.booleans()):
+        log.edit(target, "replace", f"[x result: {secret}]")
+    for action in data.draw(st.lists(st.sampled_from(ACTIONS), max_size=8)):
+        act(data.draw, log, action)
+    log.redact(target)
+    log.edit(target, "restore")
+    assert secret not in str(log.projection.messages)
+    log.head(log.user("on"))
+    assert secret not in str(log.projection.messages)
 
 
 @laws
