@@ -27,6 +27,7 @@ from .located import read_unopened
 from .locking import lock, unlock
 from .reading import Reading
 from .recovery import recover
+from .typed import NAME, forget_typed
 from .unharmed import harm
 from .verify import is_locked
 
@@ -100,8 +101,10 @@ def _erase(path: Path, blobs: FolderBlobs, facts: os.stat_result, now: float, dr
             _replace(path, reading, erased)
         _remove(path.parent, side, problems)
     gone = _remove_blobs(path, erased.data, side, blobs, now, problems, dry_run)
-    if not dry_run:
-        problems.extend(still_holding(blobs.folder.parent, erased.texts))
+    if not dry_run and erased.data != data:
+        state = blobs.folder.parent
+        _forget(state, erased, problems)
+        problems.extend(still_holding(state, erased.texts))
     return Erasure(
         path,
         len(redacted),
@@ -162,9 +165,10 @@ def _sync_folder(folder: Path) -> None:
 
 def _side_files(path: Path) -> tuple[Path, ...]:
     """What was kept of damaged lines, or left by processes that died: it may hold what was redacted."""
-    kinds = (".torn-", ".broken-", ".erasing-", ".new")
-    beside = sorted(path.parent.iterdir())
-    return tuple(each for each in beside if each.name.startswith(tuple(path.name + kind for kind in kinds)))
+    kinds = tuple(path.name + kind for kind in (".torn-", ".broken-", ".erasing-"))
+    beside = sorted(path.parent.glob("*.jsonl.*"))
+    unfinished = (each for each in beside if each.name.startswith(path.name) and each.suffix == ".new")
+    return (*(each for each in beside if each.name.startswith(kinds)), *unfinished)
 
 
 def _remove(folder: Path, files: Iterable[Path], problems: list[str]) -> None:
@@ -175,6 +179,20 @@ def _remove(folder: Path, files: Iterable[Path], problems: list[str]) -> None:
             problems.append(f"{file} cannot be removed: {error.strerror}")
     with contextlib.suppress(OSError):
         _sync_folder(folder)
+
+
+def _forget(state: Path, erased: Erased, problems: list[str]) -> None:
+    """Take what was erased out of what was made from the sessions, and of what was typed."""
+    from .index_schema import Refused, throw_away  # with SQLite, which nothing else here needs
+
+    try:
+        throw_away(state / "index.sqlite")  # whoever lists next makes it again; rows that went leave traces in it
+    except Refused as refused:
+        problems.append(f"{state / 'index.sqlite'} may still hold it: it cannot be removed ({refused.reason})")
+    try:
+        forget_typed(state / NAME, erased.texts)
+    except OSError as error:
+        problems.append(f"{state / NAME} may still hold it: {error.strerror or error}")
 
 
 def _remove_blobs(
@@ -197,8 +215,8 @@ def _remove_blobs(
         with contextlib.nullcontext() if dry_run else blobs.closed():
             gone, young = _old_enough(found, path, now)
             problems.extend(
-                f"the blob {each.path.name} was kept, as it is young and another session is open. "
-                "Close that, and do this again"
+                f"the blob {each.path.name} was kept, as it is young and another session is open "
+                "or being made. Close that, and do this again"
                 for each in young
             )
             return [each.path for each in gone if dry_run or blobs.remove(each)]
@@ -209,9 +227,17 @@ def _remove_blobs(
 
 def _old_enough(found: list[StoredFile], path: Path, now: float) -> tuple[list[StoredFile], list[StoredFile]]:
     """Those that nobody can be about to name, and the others."""
-    locks = path.parent.parent.glob("*/*.jsonl.lock")
-    sessions = (each.with_name(each.name.removesuffix(".lock")) for each in locks)
-    if not any(is_locked(each) for each in sessions if each != path):
+    if not _is_anybody_writing(path, now):
         return found, []
     gone = [each for each in found if now - each.changed > HOUR]
     return gone, [each for each in found if now - each.changed <= HOUR]
+
+
+def _is_anybody_writing(path: Path, now: float) -> bool:
+    """Whether a session other than `path` is open, or being made or imported."""
+    sessions = path.parent.parent
+    for lock_file in sessions.glob("*/*.jsonl.lock"):
+        session = lock_file.with_name(lock_file.name.removesuffix(".lock"))
+        if session != path and is_locked(session):
+            return True
+    return any(now - fresh.stat().st_mtime < HOUR for fresh in sessions.glob("*/*.new"))

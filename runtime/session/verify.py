@@ -20,6 +20,8 @@ from .checking import Problem, Severity, check_entries
 from .codec import BadLine
 from .entries import Blob, Header
 from .erasure import ERASED_SUMMARY
+from .indexing import read_facts
+from .listing import SessionInfo
 from .located import Located, blobs_named, locate, read_unopened
 from .reading import Reading
 from .redaction import stale_summaries
@@ -51,8 +53,11 @@ class Verification:
         return tuple(each for each in self.problems if each.severity == severity)
 
 
-def verify(path: Path, blobs: FolderBlobs) -> Verification:
-    """Read the session file at `path` whole and report everything that is wrong with it."""
+def verify(path: Path, blobs: FolderBlobs, listed: SessionInfo | None = None) -> Verification:
+    """Read the session file at `path` whole and report everything that is wrong with it.
+
+    `listed` is what a list says of it (from the index): where that is of the same bytes, it must say the same.
+    """
     beside = tuple(_beside(path))
     try:
         if not path.is_file():  # opening a pipe would wait for ever
@@ -75,15 +80,17 @@ def verify(path: Path, blobs: FolderBlobs) -> Verification:
             key=lambda problem: problem.offset or 0,
         ),
         *beside,
+        *(() if listed is None or listed.size != len(data) else _listed(listed, reading)),
     )
     header = reading.header
     return Verification(path, header.id, header.agent, len(located), len(data), problems)
 
 
-def verify_all(folder: Path, blobs: FolderBlobs) -> Iterator[Verification]:
-    """Every session of every agent under `folder` (`sessions/`), by name."""
+def verify_all(folder: Path, blobs: FolderBlobs, listed: Iterable[SessionInfo] = ()) -> Iterator[Verification]:
+    """Every session of every agent under `folder` (`sessions/`), by name; `listed` is what a list says of them."""
+    by_path = {info.path: info for info in listed}
     for path in sorted(folder.glob("*/*.jsonl")):
-        yield verify(path, blobs)
+        yield verify(path, blobs, by_path.get(path))
 
 
 def is_locked(path: Path) -> bool:
@@ -184,6 +191,15 @@ def _wrong(blob: Blob, blobs: FolderBlobs) -> str | None:
     if state == "missing":
         return f"{name} is missing" + (f"; a damaged one was kept as {aside}" if aside.exists() else "")
     return f"{name} is damaged" if state == "damaged" else None
+
+
+def _listed(listed: SessionInfo, reading: Reading) -> Iterator[Problem]:
+    """Where the index and the file differ. (What is said is not compared: large texts were not read.)"""
+    facts, _ = read_facts(reading.header, reading.entries)
+    for name in ("messages", "calls", "cost", "pinned", "archived", "tags", "models"):
+        here, there = getattr(facts, name), getattr(listed, name)
+        if here != there:
+            yield Problem("warning", f"the index says {name}: {there!r}, the file {here!r}. Remove index.sqlite")
 
 
 def _beside(path: Path) -> Iterator[Problem]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -42,6 +44,7 @@ from runtime.session.located import read_unopened
 from runtime.session.locking import lock
 from runtime.session.projection import project
 from runtime.session.redaction import stale_summaries
+from runtime.session.store import Filter, SessionStore
 from runtime.session.tree import Tree
 from runtime.session.verify import verify
 
@@ -355,11 +358,16 @@ def test_a_young_blob_stays_while_another_session_is_open(path: Path) -> None:
     found = erase_redacted(path, blobs_of(path), now=NOW)
     assert found.removed == () and "is young and another session is open" in found.problems[0]
     held.release()
+    fresh = other.with_name("x.jsonl.1234.new")  # an import
+    fresh.touch()
+    os.utime(fresh, (NOW, NOW))
+    assert erase_redacted(path, blobs_of(path), now=NOW).removed == ()
+    fresh.unlink()
     assert erase_redacted(path, blobs_of(path), now=NOW).removed == (place,)
 
 
 def test_other_places_that_still_hold_it_are_told(path: Path) -> None:
-    """A fork, a note in other words is beyond it, what was typed, an entry that repeats it."""
+    """A fork, a journal of a process that lives, an entry that repeats it."""
     log = Log()
     target = log.user(secret(1))
     log.reply(f"You said: {secret(1)}")
@@ -367,16 +375,67 @@ def test_other_places_that_still_hold_it_are_told(path: Path) -> None:
     write(path, log)
     fork = path.with_name("fork.jsonl")
     fork.write_bytes(encode_header(replace(HEADER, id="fork")) + encode_entry(log.tree.entries[0]))
-    (state_of(path) / "input_history").write_text(f"+{secret(1)}")
+    journal = path.parents[1] / ".journals" / "1.journal"
+    journal.parent.mkdir()
+    journal.write_bytes(encode_entry(log.tree.entries[0]))
+    shutil.copy(journal, journal.with_name("dead.journal"))
+    held = lock(journal)
     found = erase_redacted(path, blobs_of(path), now=NOW)
+    held.release()
     assert sorted(found.problems) == sorted(
         [
             f"{path}, line 3, still holds something that was erased",
             f"{fork}, line 2, still holds something that was erased",
-            f"{state_of(path) / 'input_history'} still holds something that was erased",
+            f"{journal} still holds something that was erased",
         ]
     )
     assert secret(1) in found.texts and "secret" not in repr(found)
+
+
+def test_what_was_typed_is_forgotten(path: Path) -> None:
+    """Nothing else that was typed is."""
+    from prompt_toolkit.history import FileHistory
+
+    typed = state_of(path) / "input_history"
+    history = FileHistory(typed)
+    for text in ["first", secret(1), "two\r\nlines\n", f"/say {secret(1)}", "ok", "last ok"]:
+        history.store_string(text)
+    log = Log()
+    log.add(RedactRecord(target=log.user(secret(1))))
+    log.add(RedactRecord(target=log.user("ok")))
+    write(path, log)
+    assert erased(path).problems == ()
+    assert list(FileHistory(typed).load_history_strings()) == ["last ok", "two\r\nlines\n", "first"]
+
+
+def test_the_index_is_made_anew(path: Path) -> None:
+    """While somebody has it open: neither its rows nor its free pages nor its log hold what was erased."""
+    store = SessionStore(path.parents[1], lambda: "new", lambda: "")
+    log = Log()
+    target = log.user(secret(1))
+    for number in range(2, 60):
+        log.user(secret(number))
+    write(path, log)
+    assert len(store.search(secret(1).split()[1], Filter())) == 1
+    log.add(RedactRecord(target=target))
+    write(path, log)
+    found = erase_redacted(path, blobs_of(path), now=NOW)
+    assert found.problems == ()
+    assert [info.id for info in store.list("assistant")] == [HEADER.id] and store.search("7919.", Filter()) == ()
+    assert not [name for name, data in everything(path).items() if b'secret "1"' in data or b"7919." in data]
+
+
+def test_the_page_shows_what_works(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The code of docs/erasing.md, run."""
+    page = (ROOT / "docs" / "erasing.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code, names)  # the page's own code
+    log = Log()
+    log.add(RedactRecord(target=log.user(secret(1))))
+    write(path, log)
+    assert names["look_after"](state_of(path), path)
+    assert capsys.readouterr().out == "1 entries erased; 0 bytes collected; 0 problems\n"
 
 
 def test_a_session_that_is_open_is_refused(path: Path) -> None:

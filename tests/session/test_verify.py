@@ -34,6 +34,7 @@ from runtime.session.entries import (
     Waiting,
 )
 from runtime.session.locking import lock
+from runtime.session.store import SessionStore
 from runtime.session.verify import Verification, verify, verify_all
 
 from .logs import Log
@@ -354,6 +355,18 @@ def test_a_summary_of_what_was_redacted_is_a_warning(path: Path) -> None:
     log.add(RedactRecord(target=1))
     (problem,) = verified(path, b"".join(lines(log))).problems
     assert (problem.severity, problem.line) == ("warning", 7) and "redacted since" in problem.problem
+
+
+def test_an_index_that_says_something_else_is_a_warning(path: Path) -> None:
+    """If it was made from the same bytes."""
+    path.write_bytes(b"".join(lines(talk())))
+    store = SessionStore(path.parents[1], lambda: "", lambda: AT)
+    (info,) = store.list("assistant")
+    blobs = FolderBlobs(path.parents[2] / "blobs")
+    assert [each.problems for each in verify_all(store.folder, blobs, store.list("assistant"))] == [()]
+    (problem,) = verify(path, blobs, replace(info, messages=7)).problems
+    assert problem.severity == "warning" and "the index says messages: 7, the file 3" in problem.problem
+    assert verify(path, blobs, replace(info, messages=7, size=1)).problems == ()
 
 
 @patient
