@@ -58,6 +58,8 @@ def head_of(branch: Sequence[Entry], projection: Projection) -> HeadRecord | Non
 def before_target(projection: Projection, branch: Sequence[Entry], target: int) -> Messages:
     """The messages that stand before anything that was made from the entry `target`."""
     head = head_of(branch, projection)
+    edits = {entry.id: entry.record.target for entry in branch if isinstance(entry.record, EditRecord)}
+    target = edits.get(target, target)  # what a redacted edit had put there
     if head is not None and (target in {pin.entry for pin in head.pins} or target == head.quoted):
         return ()
     calls = {entry.id: entry.record.call[0] for entry in branch if isinstance(entry.record, ResultRecord)}
@@ -150,30 +152,30 @@ def without_slot(messages: Messages, projection: Projection, result: ResultRecor
 def test_adding_an_entry_never_changes_what_was_shown(log: Log) -> None:
     """Except a head; a result that no request has missed, in the place of its stand-in alone; and an edit or a
     redaction, from its target on."""
-    before = project([])
-    known: dict[int, int] = {}
+    before, known = project([]), dict[int, int]()
     for end, after in moments(log):
         if not end:
             continue
         entry, following = log.branch[end - 1], log.branch[end].id if end < len(log.branch) else log.tree.next_id
-        redacted = redacted_before(log, following)
-        targets = [target for target in redacted if target not in known]
-        known = redacted
+        added = project(log.branch[:end], known)
         if isinstance(entry.record, EditRecord):
-            targets.append(entry.record.target)
-        if isinstance(entry.record, HeadRecord):
-            pass
-        elif targets:
-            stood = min((before_target(before, log.branch, target) for target in targets), key=len)
-            assert after.messages[: len(stood)] == stood
-        elif isinstance(entry.record, ResultRecord) and len(after.stand_ins) < len(before.stand_ins):
+            stood = before_target(before, log.branch, entry.record.target)
+            assert added.messages[: len(stood)] == stood
+        elif isinstance(entry.record, ResultRecord) and len(added.stand_ins) < len(before.stand_ins):
             was = without_slot(before.messages, before, entry.record)
-            assert without_slot(after.messages, after, entry.record) == was
-            changed = [a for a, b in zip(after.messages, before.messages, strict=True) if a != b]
+            assert without_slot(added.messages, added, entry.record) == was
+            changed = [a for a, b in zip(added.messages, before.messages, strict=True) if a != b]
             assert [message.origin for message in changed] == [entry.id]
-        else:
-            assert after.messages[: len(before.messages)] == before.messages
-        before = after
+        elif not isinstance(entry.record, HeadRecord):
+            assert added.messages[: len(before.messages)] == before.messages
+        redacted = redacted_before(log, following)
+        for target in redacted.keys() - known.keys():
+            stood = before_target(added, log.branch, target)
+            known = {**known, target: 0}
+            added = project(log.branch[:end], known)
+            assert added.messages[: len(stood)] == stood
+        assert added == after
+        before, known = after, redacted
 
 
 @laws
