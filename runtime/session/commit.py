@@ -2,7 +2,9 @@
 
 One thread of the process does it. A session that is alone gets its own write and its own sync. While a sync runs,
 appends of other sessions queue up; all of them are taken at once, each is written to its file, and when those are more
-than a few, one sync of a journal (`journal.py`) acknowledges them all. Nobody waits for a timer. Laws:
+than a few, one sync of a journal (`journal.py`) acknowledges them all. Nobody waits for a timer. Handing a commit to a
+thread and back costs half as much as the sync of a good disk, so a session that has been alone for a while, on a disk
+that has been quick for as long, commits where it stands (`commit_here`); the first sync that is slow ends that. Laws:
 - What ended without an error is on disk: in its own file, or in the journal.
 - An error of one file is that file's alone; a journal that refuses is done without.
 - A file that only the journal answers for is synced when it is quiet, when the journal is full, and when it is closed.
@@ -29,7 +31,8 @@ logger = logging.getLogger(__name__)
 _FEW = 2  # files that are synced one by one
 _FIRST_PAUSE = 1.0  # seconds between attempts at files that cannot be synced; each is twice the one before
 _LONGEST_PAUSE = 30.0
-_QUICK = 0.001  # seconds
+_QUICK = 0.001  # seconds that a sync of a quick disk takes at most
+_PROVEN = 4  # commits in a row that were alone and quick
 
 
 class Commit:
@@ -101,7 +104,9 @@ class Committer:
         self._loose: dict[LogFile, None] = {}  # files that only a journal answers for, oldest first
         self._journals: dict[tuple[Path, int], Journal] = {}
         self._pause = self.quiet
-        self._last: tuple[LogFile | None, float] = (None, 0.0)
+        self._working = threading.Lock()
+        self._last: LogFile | None = None
+        self._streak = 0  # commits of `_last` that were alone and quick
 
     def commit(self, log: LogFile, data: bytes) -> Commit:
         """Begin to bring `data` to the end of `log`."""
@@ -123,25 +128,40 @@ class Committer:
             self._queue.put(farewell)
         farewell.wait()
 
-    def quick(self, log: LogFile) -> bool:
-        """Whether the next commit of `log` will take less than a millisecond: so did the last, and it was alone."""
-        last, seconds = self._last
-        return last is log and seconds < _QUICK and self._queue.empty()
+    def is_quick(self, log: LogFile) -> bool:
+        """Whether the next commit of `log` may be expected to take less than a millisecond: the last ones did."""
+        return self._streak >= _PROVEN and self._last is log and not self._loose and self._queue.empty()
+
+    def commit_here(self, log: LogFile, data: bytes) -> Commit | None:
+        """Bring `data` to the end of `log` in this thread, which waits for the disk; None when the other works now."""
+        if not self._working.acquire(blocking=False):
+            return None
+        try:
+            commit = Commit(log, data)
+            commit.begin()
+            self._commit([commit])
+        finally:
+            self._working.release()
+        return commit
 
     def _run(self) -> None:
         while True:
-            taken = [each for each in self._take() if each.begin()]
-            try:
-                self._commit([each for each in taken if not isinstance(each, _Farewell)])
-                for each in taken:
-                    if isinstance(each, _Farewell):
-                        self._part(each.log)
-            except Exception as error:  # the boundary of the thread: whoever waits must hear of a fault of ours
-                logger.exception("committing failed")
-                for each in taken:
-                    if not each.ended:
-                        each.end(error)
-            over = self._is_over()
+            taken = self._take()
+            with self._working:
+                if not taken:
+                    self._tidy()
+                taken = [each for each in taken if each.begin()]
+                try:
+                    self._commit([each for each in taken if not isinstance(each, _Farewell)])
+                    for each in taken:
+                        if isinstance(each, _Farewell):
+                            self._part(each.log)
+                except Exception as error:  # the boundary of the thread: whoever waits must hear of a fault of ours
+                    logger.exception("committing failed")
+                    for each in taken:
+                        if not each.ended:
+                            each.end(error)
+                over = self._is_over()
             for each in taken:
                 if isinstance(each, _Farewell) and not each.ended:  # who hears of the last finds no journal any more
                     each.end()
@@ -149,11 +169,10 @@ class Committer:
                 return
 
     def _take(self) -> list[Commit]:
-        """All that waits; nothing, when it was quiet and a file was synced instead."""
+        """All that waits; nothing, when it has been quiet."""
         try:
             taken = [self._queue.get(timeout=self._pause if self._loose else None)]
         except Empty:
-            self._tidy()
             return []
         while True:
             try:
@@ -187,7 +206,9 @@ class Committer:
                 alone.extend(group)
         for each in alone:
             self._sync(each)
-        self._last = (commits[0].log if len(commits) == 1 else None, time.perf_counter() - began)
+        quick = time.perf_counter() - began < _QUICK and len(commits) == 1
+        self._streak = self._streak + 1 if quick and self._last is commits[0].log else 0
+        self._last = commits[0].log
 
     def _sync(self, commit: Commit) -> None:
         try:
@@ -218,6 +239,8 @@ class Committer:
 
     def _tidy(self) -> None:
         """It is quiet: sync one file by itself."""
+        if not self._loose:
+            return
         settled = self._settle(next(iter(self._loose)))
         self._pause = 0.0 if settled else min(max(2 * self._pause, _FIRST_PAUSE), _LONGEST_PAUSE)
         if not self._loose:
@@ -250,8 +273,8 @@ class Committer:
             del self._loose[log]
         with self._guard:
             self._members.discard(log)
-        if self._last[0] is log:
-            self._last = (None, 0.0)
+        if self._last is log:
+            self._last = None
 
     def _is_over(self) -> bool:
         with self._guard:

@@ -13,8 +13,8 @@ except ImportError:
 
 
 class Disk(Protocol):
-    """Each raises `OSError`. `write` appends and returns how many bytes were taken, perhaps not all; `sync` returns once what was
-    written lies on the disk itself."""
+    """Each raises `OSError`. `write` appends and returns how many bytes were taken, perhaps not all; `sync` returns
+    once what was written lies on the disk itself."""
 
     def write(self, descriptor: int, data: bytes, /) -> int: ...
 

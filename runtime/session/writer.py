@@ -8,7 +8,6 @@ anything newer.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, islice
@@ -17,6 +16,8 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
+
+from governors.messages import Image, Text, Thinking, ToolCall
 
 from ..errors import SessionError
 from .codec import decode_batch, encode_batch
@@ -29,6 +30,7 @@ from .entries import (
     LeafRecord,
     MessageRecord,
     OutcomeRecord,
+    Part,
     Record,
     RequestRecord,
     ResultRecord,
@@ -38,8 +40,7 @@ from .placing import place
 from .rescue import rescue, told
 from .tree import Tree
 
-_LENT = 0.001  # seconds that the event loop waits itself for a disk that is quick: waking it up takes longer
-_MOST_LENT = 16  # times in a row; then others get their turn
+_MOST_AT_ONCE = 16  # appends in a row without waiting for anything; then others get their turn
 _SMALL = 16_384  # characters that are encoded on the event loop
 
 
@@ -69,7 +70,7 @@ class Writer:
         self._waiting: list[_Append] = []
         self._backlog: list[_Append] = []
         self._settled = anyio.Event()
-        self._lent = 0
+        self._at_once = 0
 
     @property
     def unsaved(self) -> int:
@@ -85,8 +86,17 @@ class Writer:
 
     async def append(self, records: Sequence[Record]) -> tuple[Entry, ...]:
         """The entries that `records` became, saved or not. Raises `SessionError` when the session is closed."""
-        await anyio.lowlevel.checkpoint_if_cancelled()
+        if self._at_once < _MOST_AT_ONCE:
+            await anyio.lowlevel.checkpoint_if_cancelled()
+        else:
+            self._at_once = 0
+            await anyio.lowlevel.checkpoint()
         append = _Append(records)
+        if self._is_at_once(append):
+            self._at_once += 1
+            if append.error is not None:
+                raise append.error
+            return append.entries
         self._waiting.append(append)
         try:
             async with self.lock:
@@ -142,6 +152,21 @@ class Writer:
             COMMITTER.leave(log)
             log.close(discard=discard)
 
+    def _is_at_once(self, append: _Append) -> bool:
+        """Append it without waiting for anything but the disk, where nobody else waits and that is quick."""
+        log = self._log
+        if log is None or not COMMITTER.is_quick(log):
+            return False
+        if self._waiting or self._backlog or self.lock.locked() or not all(map(_is_small, append.records)):
+            return False
+        _prepare(log, self._tree(), [append], self._now)
+        if append.lines:
+            commit = COMMITTER.commit_here(log, append.lines)
+            if commit is None:
+                return False
+            self._keep([append], commit.error)
+        return True
+
     async def _write_waiting(self) -> None:
         if self._log is None:
             raise SessionError(f"the session {self._header.id} is closed")
@@ -166,13 +191,10 @@ class Writer:
             return
         if not lines:
             return
-        lend = self._lent < _MOST_LENT and COMMITTER.quick(log)
-        self._lent = self._lent + 1 if lend else 0
         commit = COMMITTER.commit(log, lines)
         try:
-            if not lend or not commit.wait(_LENT):
-                with anyio.CancelScope(shield=True):
-                    await _ended(commit)
+            with anyio.CancelScope(shield=True):
+                await _ended(commit)
         finally:
             if not commit.prevent():
                 commit.wait()
@@ -216,7 +238,7 @@ class Writer:
 
     def _settle(self, append: _Append) -> None:
         append.settled = True
-        with contextlib.suppress(ValueError):  # whoever asked for it was cancelled and took it away
+        if append in self._waiting:  # else whoever asked for it was cancelled and took it away
             self._waiting.remove(append)
 
 
@@ -254,15 +276,21 @@ def _is_small(record: Record) -> bool:
         case MessageRecord() | ResultRecord() | InboxRecord():
             if isinstance(record, ResultRecord) and record.whole is not None:
                 return False
-            return sum(_length(part) for part in record.content) < _SMALL
+            return sum(map(_length, record.content)) < _SMALL
         case IntentRecord() | RequestRecord() | OutcomeRecord() | LeafRecord():
             return True
         case _:
             return False
 
 
-def _length(part: object) -> int:
-    return sum(len(text) for name in ("text", "data", "arguments") if isinstance(text := getattr(part, name, ""), str))
+def _length(part: Part) -> int:
+    match part:
+        case Text(text) | Thinking(text):
+            return len(text)
+        case Image():
+            return len(part.data)
+        case ToolCall():
+            return len(part.arguments)
 
 
 async def _ended(commit: Commit) -> None:
