@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from runtime.errors import SessionError
-from runtime.session.import_ import find_sources
+from runtime.session.import_ import FORMATS, find_sources
+from runtime.session.import_.finding import folders_of
 
 from .samples import CHAT, CLAUDE, CODEX, NANOBOT, PI, write
 
@@ -78,3 +79,14 @@ def test_dialogs_have_no_place(tmp_path: Path) -> None:
     """Whoever wants them names the files."""
     with pytest.raises(SessionError, match="has no place of its own"):
         find_sources("chat", tmp_path)
+
+
+def test_the_page_has_every_format() -> None:
+    """With the folders that are looked in."""
+    page = (Path(__file__).parents[3] / "docs" / "importing.md").read_text()
+    home = Path("/home/me")
+    for format in FORMATS:
+        (row,) = [line for line in page.splitlines() if line.startswith(f"| `{format}` |")]
+        if format != "chat":
+            for folder in folders_of(format, home, {}):
+                assert f"`~/{folder.relative_to(home)}`" in row
