@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
+import anyio
 import pytest
 
 from runtime import Runtime, Scripted
 from runtime.errors import SessionError, SessionLocked
-from runtime.session.entries import Header
+from runtime.session.entries import ArchiveRecord, Header, LabelRecord
 from runtime.session.locking import _sign
 from runtime.session.opening import create_log, open_log
 from runtime.supervisor import NothingToContinue
@@ -39,6 +42,50 @@ async def test_nothing_to_continue_is_said(tmp_path: Path) -> None:
     async with talk(tmp_path, session="quiet") as it:
         with pytest.raises(NothingToContinue, match="no session of assistant to continue"):
             await it.runtime.supervisor.newest("assistant")
+
+
+async def test_a_session_that_is_put_away_is_not_continued(tmp_path: Path) -> None:
+    """Nor does naming or pinning an older one make it the newest."""
+    for name in ("older", "newer", "away"):
+        async with talk(tmp_path, ["hi"], session=name) as it:
+            await it.say("hello")
+    for name, record in (("away", ArchiveRecord()), ("older", LabelRecord(text="t"))):
+        async with talk(tmp_path, session=name) as it:
+            await it.agent.session.append(record)
+    async with talk(tmp_path) as it:
+        assert (await it.runtime.supervisor.newest("assistant")).session.id == "newer"
+
+
+async def test_what_was_said_is_in_the_index_soon_and_at_the_end(tmp_path: Path) -> None:
+    """Also what was there before; no list is asked for here, as that would look into the folder itself."""
+    async with talk(tmp_path, ["hi"], session="before") as it:
+        await it.say("hello")
+    (tmp_path / ".moonwake" / "index.sqlite").unlink()
+    async with talk(tmp_path, ["hi"], session="now") as it:
+        await it.say("hello")
+        it.runtime.supervisor.index_every = 0.01
+        with anyio.fail_after(20):
+            while True:
+                await anyio.sleep(0.01)
+                if indexed(tmp_path) == [("before", 2), ("now", 2)]:
+                    break
+    async with talk(tmp_path, ["hi"], session="last") as it:
+        await it.say("hello")
+    assert indexed(tmp_path) == [("before", 2), ("last", 2), ("now", 2)]
+
+
+async def test_a_session_knows_the_channel_it_was_begun_on(tmp_path: Path) -> None:
+    async with talk(tmp_path, ["hi"], session="s") as it:
+        await it.say("hello")
+        assert it.agent.session.header.channel == "library"
+
+
+def indexed(workspace: Path) -> list[tuple[str, int]]:
+    try:
+        with closing(sqlite3.connect(f"file:{workspace}/.moonwake/index.sqlite?mode=ro", uri=True)) as connection:
+            return connection.execute("SELECT id, messages FROM sessions ORDER BY id").fetchall()
+    except sqlite3.OperationalError:  # not there yet
+        return []
 
 
 async def test_one_session_has_one_agent(tmp_path: Path) -> None:

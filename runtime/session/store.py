@@ -168,6 +168,12 @@ class SessionStore:
             left = await self.ask(partial(self._catch_up, _SLICE))
             await anyio.sleep(_SLICE)  # whoever lists or searches comes first
 
+    async def leave_index(self) -> None:
+        """Take in what `changed` named and give up the file; the next use opens it again."""
+        await self.update_index()
+        if "index" in self.__dict__:
+            await self.ask(self.index.close)
+
     def _take_in(self, paths: set[Path]) -> None:
         self.index.take_in(paths)
 

@@ -116,7 +116,7 @@ async def test_an_output_that_is_too_long_is_cut_at_birth_and_recalled_whole(tmp
         (result,) = of(ToolFinished, events)
         assert len(result.text) <= 40_000
         handle = result.text.split("recall ")[1].split(" ")[0]
-        whole = recall(it.agent.session.branch(), handle)
+        whole = recall(it.agent.session.branch(), handle, blobs=it.agent.session.blobs)
         assert whole is not None and len(whole) == 200_000 and "12345" in whole
         it.model.add(Call("recall", {"what": handle, "offset": 100_000}), "found")
         (page,) = of(ToolFinished, await it.say("read on"))
