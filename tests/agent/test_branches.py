@@ -13,6 +13,7 @@ from runtime import Call, Reply, tool
 from runtime.agent.agent import Agent
 from runtime.agent.aside import AsideFailed
 from runtime.agent.states import State
+from runtime.agent.thrift import thrift_of
 from runtime.errors import SessionError
 from runtime.events import MessageRecorded, TurnFinished
 from runtime.session.entries import (
@@ -361,3 +362,16 @@ async def test_an_undo_that_crosses_a_cut_decides_it_anew(tmp_path: Path) -> Non
         assert not [event for event in it.records(OutcomeRecord) if event.problem]
         assert_prefix_law_on_branches(it)
         assert not it.records(InboxRecord)
+
+
+async def test_the_agent_remembers_nothing_of_the_branch_it_left(tmp_path: Path) -> None:
+    """What it knows of the provider's cache is what a resumed agent would read from the log."""
+    async with talk(tmp_path, otherwise="ok") as it:
+        for number in range(3):
+            await it.say(f"question {number}")
+        await it.agent.branches.undo(2)
+        desk = it.agent.room.desk()
+        economy = desk.thrift(it.agent.model).economy
+        assert economy == thrift_of(it.agent.session.branch(), it.agent.model).economy
+        assert economy.cache is not None
+        assert economy.cache.tokens < max(record.usage.prompt for record in it.records(OutcomeRecord) if record.usage)

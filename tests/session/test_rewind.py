@@ -145,6 +145,16 @@ class TestUndo:
         go(log, undo(log.tree))
         assert log.shown == ["user: a", "reply: ok"]
 
+    def test_a_summary_that_begins_the_context_at_the_undone_turn_is_not_kept(self) -> None:
+        """Its first message is gone; the next turn sees what there is."""
+        log = Log()
+        exchange(log, "a")
+        opening = exchange(log, "b")
+        log.head(opening, summary="They said a.")
+        exchange(log, "c")
+        go(log, undo(log.tree, 2))
+        assert log.shown == ["user: a", "reply: ok"]
+
     def test_what_the_governors_cut_is_decided_anew(self) -> None:
         """Their heads are not kept, even with a summary that they carried on."""
         log = Log()
@@ -323,6 +333,9 @@ def test_the_model_of_a_branch() -> None:
     assert session_model(log.branch) is None
 
 
+ACTS = ("say", "say", "step", "head", "head", "undo", "undo", "retry", "switch", "before", "undo head")
+
+
 @st.composite
 def wanderings(draw: st.DrawFn) -> Log:
     """A log of turns, heads, undos, retries and switches, in any order."""
@@ -330,7 +343,7 @@ def wanderings(draw: st.DrawFn) -> Log:
     log.user("first")
     log.reply("ok")
     for number in range(draw(st.integers(1, 14))):
-        act = draw(st.sampled_from(["say", "say", "step", "head", "undo", "retry", "switch", "before", "undo head"]))
+        act = draw(st.sampled_from(ACTS))
         opened = [turn.opening[0].id for turn in turns_of(log.branch)]
         match act:
             case "step":
