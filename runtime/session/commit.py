@@ -18,11 +18,12 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
 from ..errors import SessionError
+from .handover import Commit, Farewell
 from .journal import Journal, journal_folder
 from .log import LogFile
 
@@ -31,66 +32,19 @@ logger = logging.getLogger(__name__)
 _FEW = 2  # files that are synced one by one
 _FIRST_PAUSE = 1.0  # seconds between attempts at files that cannot be synced; each is twice the one before
 _LONGEST_PAUSE = 30.0
-_QUICK = 0.001  # seconds that a sync of a quick disk takes at most
+_HANDOVER = 0.0005  # seconds for the thread to put down what it has just finished
 _PROVEN = 4  # commits in a row that were alone and quick
-
-
-class Commit:
-    """Bytes on their way into a log: not begun, then begun, then ended (`error` says how)."""
-
-    def __init__(self, log: LogFile, data: bytes) -> None:
-        self.log = log
-        self.data = data
-        self.error: Exception | None = None
-        self.ended = False
-        self._claim = threading.Lock()  # whoever takes it decides whether it happens
-        self._running = threading.Lock()
-        self._running.acquire()
-        self._wake: Callable[[], object] | None = None
-
-    def begin(self) -> bool:
-        return self._claim.acquire(blocking=False)
-
-    def prevent(self) -> bool:
-        """Keep it from being begun; False when it was."""
-        return self._claim.acquire(blocking=False)
-
-    def end(self, error: Exception | None = None) -> None:
-        self.error, self.ended = error, True
-        self._running.release()
-        wake = self._wake
-        if wake is not None:
-            with contextlib.suppress(RuntimeError):  # the loop that waited is closed
-                wake()
-
-    def wait(self, timeout: float = -1) -> bool:
-        """Block until it has ended; False when it had not within `timeout` seconds (-1: as long as it takes)."""
-        if not self._running.acquire(timeout=timeout):
-            return False
-        self._running.release()
-        return True
-
-    def when_ended(self, wake: Callable[[], object]) -> None:
-        """Call `wake` once it has ended, in whatever thread."""
-        self._wake = wake
-        if self.ended:
-            wake()
-
-
-class _Farewell(Commit):
-    """A file is about to be closed: ends once it is synced by itself."""
-
-    def __init__(self, log: LogFile) -> None:
-        super().__init__(log, b"")
 
 
 class Committer:
     """Its methods may be called from any thread; a log may have one commit at a time.
 
-    `quiet`: seconds without a commit until files are synced by themselves; `full`: bytes that a journal may have.
+    `quiet`: seconds without a commit until files are synced by themselves; `full`: bytes that a journal may have;
+    `quick`: seconds that a commit takes at most on a disk that may be waited for where one stands.
     """
 
-    def __init__(self, quiet: float = 1.0, full: int = 4 * 2**20) -> None:
+    def __init__(self, quiet: float = 1.0, full: int = 4 * 2**20, quick: float = 0.001) -> None:
+        self.quick = quick
         self.quiet = quiet
         self.full = full
         self.forget()
@@ -124,17 +78,17 @@ class Committer:
         with self._guard:
             if log not in self._members:
                 return
-            farewell = _Farewell(log)
+            farewell = Farewell(log)
             self._queue.put(farewell)
         farewell.wait()
 
     def is_quick(self, log: LogFile) -> bool:
-        """Whether the next commit of `log` may be expected to take less than a millisecond: the last ones did."""
+        """Whether the next commit of `log` may be expected to be quick: the last ones were."""
         return self._streak >= _PROVEN and self._last is log and not self._loose and self._queue.empty()
 
     def commit_here(self, log: LogFile, data: bytes) -> Commit | None:
         """Bring `data` to the end of `log` in this thread, which waits for the disk; None when the other works now."""
-        if not self._working.acquire(blocking=False):
+        if not self._working.acquire(timeout=_HANDOVER):
             return None
         try:
             commit = Commit(log, data)
@@ -152,9 +106,9 @@ class Committer:
                     self._tidy()
                 taken = [each for each in taken if each.begin()]
                 try:
-                    self._commit([each for each in taken if not isinstance(each, _Farewell)])
+                    self._commit([each for each in taken if not isinstance(each, Farewell)])
                     for each in taken:
-                        if isinstance(each, _Farewell):
+                        if isinstance(each, Farewell):
                             self._part(each.log)
                 except Exception as error:  # the boundary of the thread: whoever waits must hear of a fault of ours
                     logger.exception("committing failed")
@@ -163,7 +117,7 @@ class Committer:
                             each.end(error)
                 over = self._is_over()
             for each in taken:
-                if isinstance(each, _Farewell) and not each.ended:  # who hears of the last finds no journal any more
+                if isinstance(each, Farewell) and not each.ended:  # who hears of the last finds no journal any more
                     each.end()
             if over:
                 return
@@ -184,6 +138,7 @@ class Committer:
         if not commits:
             return
         began = time.perf_counter()
+        before, self._last = self._last, None
         self._pause = self.quiet
         if any(journal.length >= self.full for journal in self._journals.values()):
             for log in list(self._loose):
@@ -205,19 +160,20 @@ class Committer:
             if len(group) <= _FEW or not self._journalled(key, group):
                 alone.extend(group)
         for each in alone:
-            self._sync(each)
-        quick = time.perf_counter() - began < _QUICK and len(commits) == 1
-        self._streak = self._streak + 1 if quick and self._last is commits[0].log else 0
-        self._last = commits[0].log
+            problem = self._sync(each.log)
+            if len(commits) == 1:
+                quick = time.perf_counter() - began < self.quick
+                self._streak = self._streak + 1 if quick and before is each.log else 0
+                self._last = each.log
+            each.end(problem)
 
-    def _sync(self, commit: Commit) -> None:
+    def _sync(self, log: LogFile) -> OSError | None:
         try:
-            commit.log.sync()
+            log.sync()
         except OSError as error:
-            commit.end(error)
-        else:
-            self._loose.pop(commit.log, None)
-            commit.end()
+            return error
+        self._loose.pop(log, None)
+        return None
 
     def _journalled(self, key: tuple[Path, int], group: Sequence[Commit]) -> bool:
         """Whether one sync of the journal could stand for the syncs of all of `group`."""

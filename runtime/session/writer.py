@@ -10,49 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain, islice
 from pathlib import Path
 
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from governors.messages import Image, Text, Thinking, ToolCall
-
 from ..errors import SessionError
-from .codec import decode_batch, encode_batch
-from .commit import COMMITTER, Commit
-from .entries import (
-    Entry,
-    Header,
-    InboxRecord,
-    IntentRecord,
-    LeafRecord,
-    MessageRecord,
-    OutcomeRecord,
-    Part,
-    Record,
-    RequestRecord,
-    ResultRecord,
-)
+from .appends import Append, encode_late, is_small, prepare
+from .commit import COMMITTER
+from .entries import Entry, Header, Record
+from .handover import Commit
 from .log import LogFile, why
-from .placing import place
 from .rescue import rescue, told
 from .tree import Tree
 
 _MOST_AT_ONCE = 16  # appends in a row without waiting for anything; then others get their turn
-_SMALL = 16_384  # characters that are encoded on the event loop
-
-
-class _Append:
-    """Records that somebody wants appended. `lines` is None where their large content was refused by the disk."""
-
-    def __init__(self, records: Sequence[Record]) -> None:
-        self.records = records
-        self.entries: tuple[Entry, ...] = ()
-        self.lines: bytes | None = None
-        self.error: Exception | None = None
-        self.settled = False
 
 
 class Writer:
@@ -67,8 +40,8 @@ class Writer:
         self._log: LogFile | None = log
         self._tree = tree
         self._now = now
-        self._waiting: list[_Append] = []
-        self._backlog: list[_Append] = []
+        self._waiting: list[Append] = []
+        self._backlog: list[Append] = []
         self._settled = anyio.Event()
         self._at_once = 0
 
@@ -91,7 +64,7 @@ class Writer:
         else:
             self._at_once = 0
             await anyio.lowlevel.checkpoint()
-        append = _Append(records)
+        append = Append(records)
         if self._is_at_once(append):
             self._at_once += 1
             if append.error is not None:
@@ -152,14 +125,14 @@ class Writer:
             COMMITTER.leave(log)
             log.close(discard=discard)
 
-    def _is_at_once(self, append: _Append) -> bool:
+    def _is_at_once(self, append: Append) -> bool:
         """Append it without waiting for anything but the disk, where nobody else waits and that is quick."""
         log = self._log
         if log is None or not COMMITTER.is_quick(log):
             return False
-        if self._waiting or self._backlog or self.lock.locked() or not all(map(_is_small, append.records)):
+        if self._waiting or self._backlog or self.lock.locked() or not all(map(is_small, append.records)):
             return False
-        _prepare(log, self._tree(), [append], self._now)
+        prepare(log, self._tree(), [append], self._now)
         if append.lines:
             commit = COMMITTER.commit_here(log, append.lines)
             if commit is None:
@@ -171,15 +144,15 @@ class Writer:
         if self._log is None:
             raise SessionError(f"the session {self._header.id} is closed")
         appends = list(self._waiting)
-        prepare = partial(_prepare, self._log, self._tree(), appends, self._now)
-        if all(_is_small(record) for append in appends for record in append.records):
-            prepare()
+        make = partial(prepare, self._log, self._tree(), appends, self._now)
+        if all(is_small(record) for append in appends for record in append.records):
+            make()
         else:
             with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(prepare)
+                await anyio.to_thread.run_sync(make)
         await self._write(self._log, appends)
 
-    async def _write(self, log: LogFile, appends: list[_Append]) -> None:
+    async def _write(self, log: LogFile, appends: list[Append]) -> None:
         """Bring the backlog and `appends` to the disk, and say what came of it."""
         for append in appends:
             if append.error is not None:
@@ -200,18 +173,18 @@ class Writer:
                 commit.wait()
                 self._keep(appends, commit.error)
 
-    async def _lines(self, log: LogFile, appends: list[_Append]) -> bytes | OSError:
+    async def _lines(self, log: LogFile, appends: list[Append]) -> bytes | OSError:
         """All that is to be written, or why it cannot be: large content that the disk refuses."""
         late = [each for each in (*self._backlog, *appends) if each.lines is None]
         if late:
             try:
                 with anyio.CancelScope(shield=True):
-                    await anyio.to_thread.run_sync(_encode_late, log, late)
+                    await anyio.to_thread.run_sync(encode_late, log, late)
             except OSError as error:
                 return error
         return b"".join(each.lines or b"" for each in (*self._backlog, *appends))
 
-    def _keep(self, appends: list[_Append], error: Exception | None) -> None:
+    def _keep(self, appends: list[Append], error: Exception | None) -> None:
         """Take the entries into the tree; those that are not saved stay in mind."""
         if error is not None and not isinstance(error, OSError):
             for append in appends:
@@ -236,61 +209,10 @@ class Writer:
         if (before is None) != (self.outage is None) and self.changed is not None:
             self.changed()
 
-    def _settle(self, append: _Append) -> None:
+    def _settle(self, append: Append) -> None:
         append.settled = True
         if append in self._waiting:  # else whoever asked for it was cancelled and took it away
             self._waiting.remove(append)
-
-
-def _prepare(log: LogFile, tree: Tree, appends: list[_Append], now: Callable[[], str]) -> None:
-    """Give each append its entries and lines, or its error; what cannot be encoded takes no place."""
-    while True:
-        good = [append for append in appends if append.error is None]
-        entries = iter(place(tree, list(chain.from_iterable(append.records for append in good)), now()))
-        for append in good:
-            placed = tuple(islice(entries, len(append.records)))
-            try:
-                append.entries, append.lines = _encoded(log, placed)
-            except (ValueError, TypeError) as error:
-                append.error = error
-                break
-        else:
-            return
-
-
-def _encoded(log: LogFile, placed: tuple[Entry, ...]) -> tuple[tuple[Entry, ...], bytes | None]:
-    try:
-        return log.encode(placed)
-    except OSError:  # its large content has no place on the disk now
-        return decode_batch(encode_batch(placed)), None
-
-
-def _encode_late(log: LogFile, appends: list[_Append]) -> None:
-    for append in appends:
-        append.lines = log.encode(append.entries)[1]
-
-
-def _is_small(record: Record) -> bool:
-    """Whether encoding it takes no time worth a thread, and surely no file of its own."""
-    match record:
-        case MessageRecord() | ResultRecord() | InboxRecord():
-            if isinstance(record, ResultRecord) and record.whole is not None:
-                return False
-            return sum(map(_length, record.content)) < _SMALL
-        case IntentRecord() | RequestRecord() | OutcomeRecord() | LeafRecord():
-            return True
-        case _:
-            return False
-
-
-def _length(part: Part) -> int:
-    match part:
-        case Text(text) | Thinking(text):
-            return len(text)
-        case Image():
-            return len(part.data)
-        case ToolCall():
-            return len(part.arguments)
 
 
 async def _ended(commit: Commit) -> None:

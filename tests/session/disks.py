@@ -27,6 +27,7 @@ class FakeDisk:
         self.room: int | None = None
         self.synced: dict[int, int] = {}  # bytes, by inode
         self.emptied = threading.Event()  # a journal was
+        self.threads: list[int] = []  # that waited for a sync
 
     def write(self, descriptor: int, data: bytes, /) -> int:
         self._ask("write", descriptor)
@@ -40,6 +41,7 @@ class FakeDisk:
 
     def sync(self, descriptor: int, /) -> None:
         self._ask("sync", descriptor)
+        self.threads.append(threading.get_ident())
         size = os.fstat(descriptor).st_size
         REAL_DISK.sync(descriptor)
         self.syncs.append(name_of(descriptor))

@@ -11,8 +11,9 @@ import pytest
 
 from runtime.errors import SessionError
 from runtime.session.codec import encode_batch
-from runtime.session.commit import Commit, Committer
+from runtime.session.commit import Committer
 from runtime.session.entries import Header
+from runtime.session.handover import Commit
 from runtime.session.journal import Journal, JournalRecord, decode_records, encode_record, journal_folder
 from runtime.session.locking import unlock
 from runtime.session.log import LogFile

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from governors.messages import Text
 from runtime.errors import SessionError
+from runtime.session.commit import COMMITTER
 from runtime.session.entries import Blob, MessageRecord, NoteRecord
 from runtime.session.opening import create_log, open_log, read_log
 from runtime.session.session import Session
@@ -19,6 +21,8 @@ from runtime.session.tree import Tree
 
 from .disks import BROKEN, FULL, READ_ONLY, FakeDisk, GatedDisk
 from .records import AT, HEADER, user
+
+BEFORE = 8  # entries that the session has; the tests append from id 9 on
 
 
 def now() -> str:
@@ -35,10 +39,16 @@ def disk() -> FakeDisk:
     return FakeDisk()
 
 
-@pytest.fixture
-async def session(path: Path, disk: FakeDisk) -> AsyncIterator[Session]:
+@pytest.fixture(params=["thread", "here"])
+async def session(
+    request: pytest.FixtureRequest, path: Path, disk: FakeDisk, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Session]:
+    """Its commits are made by the thread, or where the session stands, as on a disk that is quick."""
+    monkeypatch.setattr(COMMITTER, "quick", 0.0 if request.param == "thread" else 60.0)
     made = Session(HEADER, create_log(path, HEADER, disk), Tree(), now)
-    await made.append(user("before"))
+    for number in range(BEFORE):
+        await made.append(user(f"before {number}"))
+    assert (threading.get_ident() in disk.threads[1:]) == (request.param == "here")
     yield made
     disk.heal()
     await made.close()
@@ -62,9 +72,9 @@ async def test_what_the_disk_refuses_lives_on_and_is_written_first(
         disk.refuse = {what: error}
     first = await session.append(user("a"), user("b"))
     second = await session.append(user("c"))
-    assert [entry.id for entry in (*first, *second)] == [2, 3, 4]
+    assert [entry.id for entry in (*first, *second)] == [9, 10, 11]
     assert session.unsaved == 3 and session.outage
-    assert [session.is_saved(number) for number in (1, 2, 3, 4)] == [True, False, False, False]
+    assert [session.is_saved(number) for number in (8, 9, 10, 11)] == [True, False, False, False]
     if what != "cut":
         assert path.read_bytes() == before
     disk.heal()
@@ -72,7 +82,7 @@ async def test_what_the_disk_refuses_lives_on_and_is_written_first(
     (entry,) = await session.append(user("d"))
     assert [each for each in disk.asked if each != "cut"] == ["write", "sync"]
     assert session.unsaved == 0 and session.outage is None and session.is_saved(entry.id)
-    assert read_log(path).entries == session.tree.entries and ids(path) == [1, 2, 3, 4, 5]
+    assert read_log(path).entries == session.tree.entries and ids(path) == list(range(1, 13))
 
 
 async def test_saving_can_be_tried_at_any_time(session: Session, disk: FakeDisk, path: Path) -> None:
@@ -82,7 +92,7 @@ async def test_saving_can_be_tried_at_any_time(session: Session, disk: FakeDisk,
     assert not await session.save()
     disk.heal()
     assert await session.save()
-    assert ids(path) == [1, 2]
+    assert ids(path) == list(range(1, 10))
     disk.asked.clear()
     assert await session.save() and disk.asked == []
 
@@ -119,7 +129,7 @@ async def test_closing_tries_once_more(session: Session, disk: FakeDisk, path: P
     await session.append(user("a"))
     disk.heal()
     await session.close()
-    assert ids(path) == [1, 2]
+    assert ids(path) == list(range(1, 10))
 
 
 @pytest.fixture
@@ -145,7 +155,7 @@ async def test_what_cannot_be_saved_at_the_end_is_rescued(
     (rescued,) = temporary.iterdir()
     assert str(rescued) in str(told.value) and str(path) in str(told.value)
     assert rescued.stat().st_mode & 0o777 == 0o600
-    assert [entry.id for entry in read_log(rescued).entries] == [2, 3, 4] and read_log(rescued).header == HEADER
+    assert [entry.id for entry in read_log(rescued).entries] == [9, 10, 11] and read_log(rescued).header == HEADER
     with path.open("ab") as file:
         file.write(b"".join(rescued.read_bytes().splitlines(keepends=True)[1:]))
     log, reading = open_log(path)

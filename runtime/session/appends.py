@@ -1,0 +1,89 @@
+"""Appends as they wait to be written: placed in the tree, encoded, or refused for what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import chain, islice
+
+from governors.messages import Image, Text, Thinking, ToolCall
+
+from .codec import decode_batch, encode_batch
+from .entries import (
+    Entry,
+    InboxRecord,
+    IntentRecord,
+    LeafRecord,
+    MessageRecord,
+    OutcomeRecord,
+    Part,
+    Record,
+    RequestRecord,
+    ResultRecord,
+)
+from .log import LogFile
+from .placing import place
+from .tree import Tree
+
+_SMALL = 16_384  # characters that are encoded on the event loop
+
+
+class Append:
+    """Records that somebody wants appended. `lines` is None where their large content was refused by the disk."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self.records = records
+        self.entries: tuple[Entry, ...] = ()
+        self.lines: bytes | None = None
+        self.error: Exception | None = None
+        self.settled = False
+
+
+def prepare(log: LogFile, tree: Tree, appends: list[Append], now: Callable[[], str]) -> None:
+    """Give each append its entries and lines, or its error; what cannot be encoded takes no place."""
+    while True:
+        good = [append for append in appends if append.error is None]
+        entries = iter(place(tree, list(chain.from_iterable(append.records for append in good)), now()))
+        for append in good:
+            placed = tuple(islice(entries, len(append.records)))
+            try:
+                append.entries, append.lines = _encoded(log, placed)
+            except (ValueError, TypeError) as error:
+                append.error = error
+                break
+        else:
+            return
+
+
+def _encoded(log: LogFile, placed: tuple[Entry, ...]) -> tuple[tuple[Entry, ...], bytes | None]:
+    try:
+        return log.encode(placed)
+    except OSError:  # its large content has no place on the disk now
+        return decode_batch(encode_batch(placed)), None
+
+
+def encode_late(log: LogFile, appends: list[Append]) -> None:
+    for append in appends:
+        append.lines = log.encode(append.entries)[1]
+
+
+def is_small(record: Record) -> bool:
+    """Whether encoding it takes no time worth a thread, and surely no file of its own."""
+    match record:
+        case MessageRecord() | ResultRecord() | InboxRecord():
+            if isinstance(record, ResultRecord) and record.whole is not None:
+                return False
+            return sum(map(_length, record.content)) < _SMALL
+        case IntentRecord() | RequestRecord() | OutcomeRecord() | LeafRecord():
+            return True
+        case _:
+            return False
+
+
+def _length(part: Part) -> int:
+    match part:
+        case Text(text) | Thinking(text):
+            return len(text)
+        case Image():
+            return len(part.data)
+        case ToolCall():
+            return len(part.arguments)
