@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from .finding import Found, find_sources
 from .formats import FORMATS, recognise
-from .importing import Imported, Read, import_now, import_session, read_file
+from .importing import Earlier, Imported, Read, import_now, import_session, read_file
 from .lines import Source, look_at
 from .report import Report
 
 __all__ = [
     "FORMATS",
+    "Earlier",
     "Found",
     "Imported",
     "Read",

@@ -18,8 +18,6 @@ from governors.messages import Text, Usage
 from ..entries import LeafRecord, MessageRecord, Part
 from .book import Account, Book, calls_of, grow
 from .codex_lines import (
-    ENVIRONMENT,
-    INSTRUCTIONS,
     LEFT,
     LEFT_EVENTS,
     LEFT_ITEMS,
@@ -27,6 +25,7 @@ from .codex_lines import (
     output,
     reply_part,
     usage_of,
+    user_kind,
 )
 from .drafts import Draft, Spot, path_to
 from .lines import Line
@@ -54,7 +53,6 @@ class _Reader:
         self._total: Any = None
         self._context: list[tuple[int, str]] = []
         self._users: dict[str, Draft] = {}  # by id and by text
-        self._seen: dict[str, int] = {}  # lines by their item's id
         self._makers: dict[str, Callable[[int, Object], None]] = {
             "session_meta": self._meta,
             "response_item": self._item,
@@ -205,14 +203,14 @@ class _Reader:
             self.book.note(text, number, system_prompt("codex"))
         elif role != "user":
             self._account.leave(number, f"a message of the unknown role {role!r}")
-        elif text.lstrip().startswith(ENVIRONMENT):
+        elif (kind := user_kind(item, text)) == "surroundings":
             self._reply = None
             self._context.append((number, text))
-        elif text.lstrip().startswith(INSTRUCTIONS):
+        elif kind == "instructions":
             self._reply = None
             self.book.note(text, number, system_prompt("codex"))
         else:
-            self._user(number, content, item, meta=text.lstrip().startswith(("<turn_aborted>", "<user_shell_command>")))
+            self._user(number, content, item, meta=kind == "meta")
 
     def _user(self, number: int, content: tuple[Any, ...], item: Object, *, meta: bool) -> None:
         self._reply = None

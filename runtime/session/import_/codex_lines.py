@@ -7,7 +7,7 @@ What is known of them comes from the program's own source (`codex-rs/protocol/sr
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 from governors.messages import Image, Text, Thinking, ToolCall, Usage
 
@@ -98,14 +98,28 @@ LEFT_ITEMS = {
     ),
 }
 OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_output", "mcp_tool_call_output")
-#: What Codex itself says in the user's role, by how it begins.
-ENVIRONMENT = "<environment_context>"
-INSTRUCTIONS = (
+_SURROUNDINGS = "<environment_context>"
+_INSTRUCTIONS = (
     "<user_instructions>",
     "# AGENTS.md instructions",
     "<permissions instructions>",
     "<skills_instructions>",
 )
+_META = ("<turn_aborted>", "<user_shell_command>", "<subagent_notification>", "<hook_")
+
+
+def user_kind(item: Object, text: str) -> Literal["surroundings", "instructions", "meta", "said"]:
+    """What a message in the user's role is: Codex says a few things there itself, which newer versions mark."""
+    told = an_object(item.get("internal_chat_message_metadata_passthrough"))
+    kinds = [a_text(kind) for kind in _list(told.get("content_item_kinds"))]
+    text = text.lstrip()
+    if text.startswith(_SURROUNDINGS) or (kinds and all("environment" in kind for kind in kinds)):
+        return "surroundings"
+    if text.startswith(_INSTRUCTIONS) or (kinds and all("instructions" in kind for kind in kinds)):
+        return "instructions"
+    provenance = [an_object(each.get("provenance")).get("type") for each in objects(told.get("content_item_metadata"))]
+    by_harness = bool(provenance) and all(each == "harness" for each in provenance)
+    return "meta" if by_harness or text.startswith(_META) else "said"
 
 
 def reply_part(item: Object, lose: Lose) -> ToolCall | Thinking | Text | None:
@@ -161,3 +175,7 @@ def usage_of(told: Any) -> Usage | None:
         reasoning=count(told.get("reasoning_output_tokens")),
     )
     return found if found.total else None
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -6,8 +6,9 @@ header holds the hash of the file it came from. A file that has grown since beco
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,34 @@ class Read:
     cwd: str
     created: str | None
     entries: tuple[Entry, ...]
+
+
+class Earlier:
+    """What was imported into `store` for an agent before. Whoever imports many files hands the same one to each: it
+    reads the header of a session once."""
+
+    def __init__(self, store: SessionStore, agent: str) -> None:
+        self._folder = store.folder / file_name(agent)
+        self._origins: dict[str, tuple[str, Mapping[str, Any]] | None] = {}  # by the file's name
+
+    def origins(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """The imported sessions, oldest first, with where each came from."""
+        for path in sorted(self._folder.glob("*.jsonl")):
+            if path.name not in self._origins:
+                self._origins[path.name] = _origin(path)
+        return [each for _, each in sorted(self._origins.items()) if each is not None]
+
+
+def _origin(path: Path) -> tuple[str, Mapping[str, Any]] | None:
+    try:
+        if path.is_file():
+            with path.open("rb") as file:
+                header = decode_header(file.readline(65_536))
+            if header.origin is not None and header.origin.get("kind") == "import":
+                return header.id, header.origin
+    except (OSError, BadLine):
+        pass  # no session of ours that can be read: nothing was imported there
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +108,14 @@ async def import_session(
     format: str | None = None,  # the word that people use for it
     again: bool = False,
     blobs: BlobStore | None = None,
+    earlier: Earlier | None = None,
 ) -> Imported:
     """Import the file at `path` as sessions of `agent`. `format` is one of `FORMATS`; by default the content tells it.
 
     Raises `SessionError`: no readable file, no known format, or nothing said in it.
     """
-    return await anyio.to_thread.run_sync(
-        lambda: import_now(path, store, agent, format=format, again=again, blobs=blobs)
-    )
+    work = partial(import_now, path, store, agent, format=format, again=again, blobs=blobs, earlier=earlier)
+    return await anyio.to_thread.run_sync(work)
 
 
 def import_now(
@@ -97,16 +126,16 @@ def import_now(
     format: str | None = None,
     again: bool = False,
     blobs: BlobStore | None = None,
+    earlier: Earlier | None = None,
 ) -> Imported:
     """`import_session` for whoever may block."""
     if format is not None and format not in FORMATS:
         raise SessionError(f"there is no format {format!r}: give one of {', '.join(FORMATS)}")
     source = look_at(path)
-    earlier = [] if again else list(_imports(store, agent))
-    same = [session for session, origin in earlier if origin.get("sha256") == source.sha256]
+    known = [] if again else (earlier or Earlier(store, agent)).origins()
+    same = [(session, origin) for session, origin in known if origin.get("sha256") == source.sha256]
     if same:
-        told = next(origin for _, origin in earlier if origin.get("sha256") == source.sha256)
-        return Imported(path, str(told.get("format")), tuple(same), None, known=True)
+        return Imported(path, str(same[0][1].get("format")), tuple(each for each, _ in same), None, known=True)
     read, report = read_file(source, format)
     origin = {
         "kind": "import",
@@ -116,7 +145,7 @@ def import_now(
         "size": source.size,
     }
     sessions = tuple(_write(each, number, store, agent, origin, blobs) for number, each in enumerate(read))
-    grown = _grown(source, earlier, origin)
+    grown = _grown(source, known, origin)
     return Imported(path, report.format, sessions, report, earlier=grown, titles=tuple(each.title for each in read))
 
 
@@ -152,23 +181,10 @@ def _write(
     return header.id
 
 
-def _imports(store: SessionStore, agent: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The imported sessions of an agent, oldest first, with where each came from."""
-    for path in sorted((store.folder / file_name(agent)).glob("*.jsonl")):
-        try:
-            if path.is_file():
-                with path.open("rb") as file:
-                    header = decode_header(file.readline(65_536))
-                if header.origin is not None and header.origin.get("kind") == "import":
-                    yield header.id, dict(header.origin)
-        except (OSError, BadLine):
-            continue
-
-
-def _grown(source: Source, earlier: list[tuple[str, dict[str, Any]]], origin: dict[str, Any]) -> str | None:
+def _grown(source: Source, known: list[tuple[str, Mapping[str, Any]]], origin: Mapping[str, Any]) -> str | None:
     """The session that a shorter state of this very file became, the newest one."""
     session: str
-    for session, told in reversed(earlier):
+    for session, told in reversed(known):
         size, sha256 = told.get("size"), told.get("sha256")
         same_place = told.get("path") == origin["path"]
         if same_place and isinstance(size, int) and isinstance(sha256, str) and source.grown_from(size, sha256):

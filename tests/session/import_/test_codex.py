@@ -147,3 +147,25 @@ def test_a_resumed_session_tells_its_sum_again(tmp_path: Path) -> None:
     ]
     usages = [r.usage.total for r in read(tmp_path, lines).records(MessageRecord) if r.usage is not None]
     assert usages == [105, 205]
+
+
+def test_newer_rollouts_say_what_the_program_itself_said(tmp_path: Path) -> None:
+    """By the kind and the provenance of an item, whatever its text."""
+
+    def marked(second: int, text: str, kind: str, provenance: str) -> dict[str, Any]:
+        told = {"content_item_kinds": [kind], "content_item_metadata": [{"provenance": {"type": provenance}}]}
+        return codex_said(second, "user", text, internal_chat_message_metadata_passthrough=told)
+
+    lines = [
+        codex(0, "session_meta", id="x", cwd="/srv"),
+        marked(1, "alpha", "agents_md.instructions", "harness"),
+        marked(2, "beta", "environments.environment_context", "harness"),
+        marked(3, "gamma", "user.text", "user"),
+        marked(4, "delta", "reminder", "harness"),
+    ]
+    result = read(tmp_path, lines)
+    said, reminder = result.records(MessageRecord)
+    assert (said.content, said.context) == ((Text("gamma"),), "beta")
+    assert reminder.content == (Text("delta"),)
+    assert "alpha" in [note.text for note in result.records(NoteRecord)]
+    assert result.read.title == "gamma"

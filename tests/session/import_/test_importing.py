@@ -16,7 +16,7 @@ from runtime.app import Runtime
 from runtime.errors import SessionError
 from runtime.providers.scripted import Scripted
 from runtime.session.entries import OutcomeRecord
-from runtime.session.import_ import FORMATS, import_now, import_session, look_at
+from runtime.session.import_ import FORMATS, Earlier, import_now, import_session, look_at
 from runtime.session.opening import read_log
 from runtime.session.projection import project
 from runtime.session.spending import spent
@@ -79,6 +79,15 @@ def test_a_file_is_imported_once(tmp_path: Path, store: SessionStore) -> None:
     anew = import_now(path, store, "assistant", again=True)
     assert anew.session != first.session
     assert import_now(path, store, "another").known is False
+
+
+def test_many_files_share_what_is_known(tmp_path: Path, store: SessionStore) -> None:
+    """What is imported meanwhile is known too."""
+    earlier = Earlier(store, "assistant")
+    paths = [write(tmp_path, lines, f"{name}.jsonl") for name, lines in SAMPLES.items()]
+    made = [import_now(path, store, "assistant", earlier=earlier) for path in (*paths, *paths)]
+    assert [each.known for each in made] == [False] * len(paths) + [True] * len(paths)
+    assert [each.session for each in made[: len(paths)]] == [each.session for each in made[len(paths) :]]
 
 
 def test_a_file_that_has_grown_is_another_session(tmp_path: Path, store: SessionStore) -> None:
