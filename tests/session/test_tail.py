@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from governors.messages import Text, Usage
-from runtime.agent.inbox import carried, waiting_items
+from runtime.agent.inbox import waiting_items
 from runtime.session.codec import BadLine, encode_entry, encode_header
 from runtime.session.entries import (
     Entry,
@@ -34,12 +34,13 @@ from runtime.session.projection import project
 from runtime.session.reading import Reading, read_session
 from runtime.session.session import Session, open_session
 from runtime.session.spending import spent
+from runtime.session.standing import standing_of
 from runtime.session.tail import read_from_tail
 from runtime.session.tree import Tree
 
 from .logs import Log
+from .random_logs import ACTIONS, act, laws
 from .records import AT, HEADER, chain, file_of, patient, user
-from .test_projection_laws import ACTIONS, act
 
 HEAD = encode_header(HEADER)
 
@@ -66,22 +67,15 @@ def tree_of(reading: Reading) -> Tree:
 
 def view(tree: Tree) -> dict[str, Any]:
     """Everything that resuming goes by."""
+    standing = standing_of(tree.entries)
     return {
-        "projection": project(tree.branch()),
+        "projection": project(tree.branch(), tree.redacted),
+        "standing": (dict(standing.inbox), standing.spent),
         "waiting": waiting_items(tree.entries),
         "spent": spent(tree.entries),
         "leaf": tree.leaf,
         "next id": tree.next_id,
     }
-
-
-class RuntimeLog(Log):
-    """A log whose heads carry all that the runtime's do."""
-
-    def head(self, start: int, resume: int | None = None, summary: str | None = None, **fields: Any) -> int:
-        entries = self.tree.entries
-        waiting = tuple(carried(item) for item in waiting_items(entries))
-        return super().head(start, resume, summary, inbox=waiting, spent=spent(entries), **fields)
 
 
 def beside(draw: st.DrawFn, log: Log) -> Record:
@@ -102,7 +96,7 @@ def beside(draw: st.DrawFn, log: Log) -> Record:
 @st.composite
 def logs(draw: st.DrawFn) -> Log:
     """Some old turns, then whatever happens; most undos do not go far back."""
-    log = RuntimeLog()
+    log = Log()
     for turn in range(draw(st.integers(1, 12))):
         log.user(f"go {turn}")
         log.result(log.calls("old"))
@@ -119,7 +113,6 @@ def logs(draw: st.DrawFn) -> Log:
 
 
 chunks = st.sampled_from([1, 100, 300, 1_000])
-laws = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def lines_of(log: Log, padding: int = 0) -> list[bytes]:
@@ -239,7 +232,7 @@ def test_a_tail_cut_at_any_byte_shows_what_the_whole_shows(log: Log, cut: int) -
 
 def long_log(turns: int, head_at: int | None) -> Log:
     """Turns with a call each; a head before the turn `head_at`."""
-    log = RuntimeLog()
+    log = Log()
     log.system({"who": "base"})
     for turn in range(turns):
         start = log.user(f"question {turn} " + "x" * 400)
