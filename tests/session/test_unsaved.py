@@ -295,3 +295,29 @@ async def test_appends_that_wait_when_it_closes_are_refused(path: Path) -> None:
         disk.open.set()
     assert refused == [f"the session {HEADER.id} is closed"]
     assert [entry.record for entry in read_log(path).entries] == [user("a")]
+
+
+async def test_whoever_appends_without_end_lets_others_run(session: Session) -> None:
+    """Also where no append waits for anything but the disk."""
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(count)
+        for number in range(100):
+            await session.append(user(str(number)))
+        group.cancel_scope.cancel()
+    assert turns >= 5
+
+
+async def test_a_cancelled_append_is_not_begun(session: Session) -> None:
+    """Whichever way it would have gone."""
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await session.append(user("never"))
+    assert scope.cancelled_caught and len(session.tree) == BEFORE
