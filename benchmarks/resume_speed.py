@@ -203,34 +203,51 @@ def our_rows(folder: Path, sizes: list[int], runs: int) -> Iterator[str]:
 
 
 def memory_rows(folder: Path) -> Iterator[str]:
-    """What sessions that are open and idle keep, by what Python allocated and by the process's resident size."""
+    """What sessions that are open and idle keep, each kind in a process of its own."""
     small = b"".join(History().grow(30, head=False).lines)
-    large = folder / "large.jsonl"
-    large.write_bytes(b"".join(History().grow(10_000, head=False).lines))
     for number in range(1_000):
         (folder / f"small-{number}.jsonl").write_bytes(small)
-    paths = [folder / f"small-{number}.jsonl" for number in range(1_000)]
-    for what, chosen in (("1,000 sessions of 30 entries", paths), ("1 session of 10,000 entries", [large])):
-        gc.collect()
-        resident = _resident()
+    for head in (False, True):
+        (folder / f"large-{head}.jsonl").write_bytes(b"".join(History().grow(10_000, head=head).lines))
+    for what, pattern in (
+        ("1,000 sessions of 30 entries", "small-*"),
+        ("1 session of 10,000 entries", "large-False*"),
+        ("1 session of 10,000 entries, a head near the end", "large-True*"),
+    ):
+        told = [
+            subprocess.run(
+                [sys.executable, __file__, "--hold", str(folder / pattern), *tracing],
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout.strip()
+            for tracing in ([], ["--trace"])
+        ]
+        yield f"{what}: {', '.join(told)}"
+
+
+def hold(pattern: Path, trace: bool) -> str:
+    """How much this process grows when it opens the sessions of `pattern` and keeps them."""
+    paths = sorted(pattern.parent.glob(f"{pattern.name}.jsonl"))
+    log, reading = open_log(paths[0])  # imports what is imported late, and makes what is made once
+    Tree(reading.entries, complete=reading.complete)
+    log.close()
+    del reading
+    gc.collect()
+    resident = _resident()
+    if trace:
         tracemalloc.start()
-        kept = [_held(path) for path in chosen]
-        gc.collect()
-        traced, _ = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        grown = _resident() - resident
-        yield (
-            f"{what}: {traced / len(chosen) / 1024:,.1f} KiB each by tracemalloc "
-            f"({traced / sum(path.stat().st_size for path in chosen):.2f} of the file), RSS +{grown / 2**20:,.1f} MiB"
-        )
-        for log, _tree in kept:
-            log.close()
-        del kept
-
-
-def _held(path: Path) -> tuple[Any, Tree]:
-    log, reading = open_log(path)
-    return log, Tree(reading.entries, complete=reading.complete)
+    kept = []
+    for path in paths:
+        log, reading = open_log(path)
+        kept.append((log, Tree(reading.entries, complete=reading.complete)))
+        del reading
+    gc.collect()
+    if not trace:
+        return f"resident {(_resident() - resident) / len(kept) / 1024:,.0f} KiB each"
+    traced = tracemalloc.get_traced_memory()[0] / len(kept)
+    size = sum(path.stat().st_size for path in paths) / len(paths)
+    return f"traced {traced / 1024:,.1f} KiB each, {traced / size:.2f} of the file"
 
 
 def _resident() -> int:
@@ -255,7 +272,12 @@ def main() -> None:
     arguments.add_argument("--runs", type=int, default=7)
     arguments.add_argument("--peer", action="append", default=[], help="NAME=PYTHON: agents or nanobot")
     arguments.add_argument("--no-memory", action="store_true")
+    arguments.add_argument("--hold", type=Path, help=argparse.SUPPRESS)  # for the processes whose memory is measured
+    arguments.add_argument("--trace", action="store_true", help=argparse.SUPPRESS)
     given = arguments.parse_args()
+    if given.hold is not None:
+        print(hold(given.hold, given.trace))
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rows = [our_rows(folder, given.sizes, given.runs)]
