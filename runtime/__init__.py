@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from .version import __version__
 
 if TYPE_CHECKING:
-    from .app import Conversation, Runtime
+    from .app import Runtime
+    from .conversation import Conversation
     from .errors import MoonwakeError
     from .providers.base import ChosenModel
     from .providers.scripted import Call, Reply, Scripted
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Call": ".providers.scripted",
     "ChosenModel": ".providers.base",
-    "Conversation": ".app",
+    "Conversation": ".conversation",
     "MoonwakeError": ".errors",
     "Reply": ".providers.scripted",
     "Runtime": ".app",

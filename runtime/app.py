@@ -16,14 +16,10 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from governors.messages import Image, Text
 from governors.tokens import Counter, TiktokenCounter, load_vocabulary
 
-from .agent.agent import Agent
 from .agent.equipment import Equipment
-from .agent.listeners import EventStream
-from .errors import TurnFailed
-from .events import TurnFinished
+from .conversation import Conversation
 from .prompt.builder import PromptBuilder
 from .prompt.context import runtime_context
 from .providers.base import ChosenModel
@@ -131,50 +127,6 @@ class Runtime:
         with anyio.CancelScope(shield=True):
             for provider in self._providers:
                 await provider.close()
-
-
-class Conversation:
-    """An agent on one session, for programs. The session is opened at the first use."""
-
-    def __init__(self, supervisor: Supervisor, name: str, session: str | None) -> None:
-        self._supervisor = supervisor
-        self._name = name
-        self._session = session
-        self._agent: Agent | None = None
-
-    async def open(self) -> Agent:
-        """The agent itself. Raises `SessionError`, `SessionLocked`."""
-        if self._agent is None:
-            self._agent = await self._supervisor.agent(self._name, self._session)
-        return self._agent
-
-    def send(
-        self, message: str | Iterable[Text | Image], *, sender: str | None = None, queue: bool = False
-    ) -> EventStream:
-        """Say something and follow the events until the agent rests; the last is `TurnFinished`.
-
-        The message is sent when the first event is asked for. Leaving the iteration does not stop the turn.
-        """
-
-        async def begin(stream: EventStream) -> None:
-            agent = await self.open()
-            await agent.receive(stream, message, sender=sender, queue=queue)
-
-        return EventStream(begin)
-
-    async def ask(self, message: str) -> str:
-        """Say something and get the text of the answer. Raises `TurnFailed` when there is none."""
-        async for event in self.send(message):
-            if isinstance(event, TurnFinished):
-                if event.error is not None:
-                    raise TurnFailed(event.error)
-                return event.text
-        raise TurnFailed("the turn was stopped before it answered")
-
-    async def stop(self) -> None:
-        """End the running turn; every finished step stays."""
-        if self._agent is not None:
-            await self._agent.stop()
 
 
 async def _model_of(

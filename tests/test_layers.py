@@ -22,7 +22,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"conversing", "doctor", "session_commands"}),
     frozenset({"shelf"}),
     frozenset({"app", "options"}),
-    frozenset({"channels", "exports", "replay"}),
+    frozenset({"channels", "conversation", "exports", "replay"}),
     frozenset({"choice", "supervisor"}),
     frozenset({"agent"}),
     frozenset({"prompt", "tools"}),

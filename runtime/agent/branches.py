@@ -135,10 +135,14 @@ class Branches:
         """
 
         async def begin(stream: EventStream) -> None:
-            async with self._ground.resting():
-                await self._retry(stream, model)
+            await self.try_again(stream, model)
 
         return EventStream(begin)
+
+    async def try_again(self, stream: EventStream, model: ChosenModel | None = None) -> None:
+        """What `retry` does at its first event, with `stream` among those who follow the turn."""
+        async with self._ground.resting():
+            await self._retry(stream, model)
 
     async def _retry(self, stream: EventStream, model: ChosenModel | None) -> None:
         session = await whole(self._ground.session)

@@ -113,10 +113,10 @@ async def fork(seat: Seat, argument: str) -> None:
     agent = await supervisor.agent(old.name, forked)
     await supervisor.leave(old)
     wanted = session_model(agent.session.branch())
-    if wanted in (None, old.model.name):
+    notes: tuple[str, ...] = ()
+    if wanted == old.model.name or (wanted is None and session_model(session.branch()) is None):
         agent.model = old.model
-        notes: tuple[str, ...] = ()
-    else:
+    elif wanted is not None:
         notes = await use_own_model(seat.runtime, agent)
     seat.agent = agent
     seat.see_again()

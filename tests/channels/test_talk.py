@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from runtime.channels.reducer import ChatState, Line, Shown, advance
 from runtime.channels.talk import Talk
 from runtime.events import Event, TurnFinished
 from runtime.providers.scripted import Script
+from runtime.tools.base import Tool
 from tests.agents import talk as opened
 
 
@@ -72,8 +73,8 @@ class Hold:
 
 
 @asynccontextmanager
-async def sitting(folder: Path, *script: Script) -> AsyncIterator[tuple[Talk, Watching]]:
-    async with opened(folder, script) as scene:
+async def sitting(folder: Path, *script: Script, tools: Sequence[Tool] = ()) -> AsyncIterator[tuple[Talk, Watching]]:
+    async with opened(folder, script, tools=tools) as scene:
         audience = Watching()
         talk = Talk(scene.runtime, scene.agent, audience)
         async with anyio.create_task_group() as group:
