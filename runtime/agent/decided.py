@@ -12,9 +12,10 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from governors.decisions import Cut, DropImages, DropThinking, Stub
+from governors.errors import ContextOverflow
 from governors.messages import AssistantMessage, Image, Message, Messages, Text, Thinking, ToolResult, UserMessage
 from governors.microcompact import image_stub, stub
-from governors.report import Action, Governed
+from governors.report import Action, Governed, Report
 
 from ..session.entries import EditRecord, Entry, HeadRecord, MessageRecord, Pinned, ResultRecord
 from ..session.pins import fit_pins, pins_message, pins_to_carry
@@ -159,8 +160,46 @@ def _pins(
         return ()
     report = governed.report
     held = earlier.pins if earlier is not None else ()  # what is free was measured with them in view
-    free = report.budget - report.after + (measure(pins_message(0, held, lambda _: False)) if held else 0)
+    free = report.budget - report.after + _size(held, standing, measure)
     return fit_pins(pins, min(report.budget // _PINNED_SHARE, free), measure)
+
+
+def without_pins(
+    overflow: ContextOverflow, projection: Projection, branch: Sequence[Entry], standing: Standing, measure: Measure
+) -> tuple[HeadRecord, Report] | None:
+    """The newest head once more, with pins that leave room for what must stay, when nothing else can go; and what that
+    brings. None when it has no pins to shorten.
+
+    It moves neither where the context begins nor what of the turn is kept, so it is made only for this.
+    """
+    before = newest_head(branch)
+    if before is None or not isinstance(before.record, HeadRecord) or not before.record.pins:
+        return None
+    record = before.record
+    needed, held = overflow.system + overflow.tools + overflow.turn, _size(record.pins, standing, measure)
+    pins = fit_pins(record.pins, overflow.budget - (needed - held), measure)
+    left = _size(pins, standing, measure)
+    if left >= held:
+        pins, left = (), 0
+    head = replace(
+        record,
+        baseline=projection.state.baseline,
+        cause="pins",
+        generation=projection.generation + 1,
+        pins=pins,
+        settings=dict(projection.settings),
+        open_calls=projection.open_calls(record.start),
+        inbox=standing.waiting,
+        spent=standing.spent,
+        before=needed,
+        after=needed - held + left,
+    )
+    action = Action("pins", "pinned entries shortened", "what must stay was over budget with them", held - left)
+    return head, Report(overflow.budget, overflow.system, overflow.tools, needed, head.after, (action,))
+
+
+def _size(pins: Sequence[Pinned], standing: Standing, measure: Measure) -> int:
+    return measure(pins_message(0, pins, lambda entry: entry in standing.redacted)) if pins else 0
 
 
 def _quoted(messages: Messages, start: int) -> int | None:

@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from governors.budget import Budget
 from governors.economy import Economy
-from governors.errors import IllegalPayload
+from governors.errors import ContextOverflow, IllegalPayload
 from governors.messages import AssistantMessage, Messages, UserMessage
 from governors.policy import Moment
 from governors.report import Governed
@@ -33,7 +33,7 @@ from ..session.entries import (
 )
 from ..session.projection import Projection
 from ..session.standing import Standing, standing_of
-from .decided import records_of
+from .decided import records_of, without_pins
 from .drafts import Drafts, Frame, Place
 from .fit import Fit, budget_of
 
@@ -93,8 +93,15 @@ def prepare(situation: Situation) -> Preparation:
     drafts, branch = situation.drafts, situation.branch
     projection = drafts.project(branch, standing.redacted)
     frame = _frame(situation, projection, standing)
-    governed = drafts.govern(frame, projection.messages, _place(situation, projection, standing), situation.cache)
-    records = records_of(governed, projection, branch, standing, partial(_measure, situation))
+    place, measure = _place(situation, projection, standing), partial(_measure, situation)
+    try:
+        governed = drafts.govern(frame, projection.messages, place, situation.cache)
+    except ContextOverflow as overflow:
+        lighter = without_pins(overflow, projection, branch, standing, measure)
+        if lighter is None:
+            raise
+        return Preparation(Decided(lighter[:1], Governed(projection.messages, (), lighter[1])), None)
+    records = records_of(governed, projection, branch, standing, measure)
     if records:
         return Preparation(Decided(records, governed), governed.economy)
     return Preparation(_request(situation, standing, frame, projection, governed), governed.economy)

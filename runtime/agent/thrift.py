@@ -51,7 +51,7 @@ class Thrift:
         self.rested = False
 
     def moved(self) -> None:
-        """What the cache holds is no prefix of the next request: a head, or an edit near the front."""
+        """What the cache holds is no prefix of the next request: a head, a redaction, or an edit near the front."""
         self.economy = self.economy.forgot()
 
     def _sent(self, now: float, prompt: int) -> Economy:
@@ -60,11 +60,14 @@ class Thrift:
         return self.economy.sent(now, prompt, max(0, prompt - held))
 
 
-def thrift_of(branch: Sequence[Entry], model: ChosenModel) -> Thrift:
-    """What the requests of a branch taught about `model`."""
+def thrift_of(branch: Sequence[Entry], model: ChosenModel, redaction: int = 0) -> Thrift:
+    """What the requests of a branch taught about `model`. `redaction` is the session's newest `redact` entry."""
     thrift = Thrift(model.name, Economy(prices_of(model.info)))
     waiting: dict[int, tuple[float, int]] = {}
     for entry in branch:
+        if 0 < redaction < entry.id:
+            redaction = 0
+            thrift.moved()
         match entry.record:
             case RequestRecord(purpose="turn") as record if f"{record.provider}/{record.model}" == model.name:
                 waiting[entry.id] = (_seconds(entry.at), record.lifetime)
@@ -78,6 +81,8 @@ def thrift_of(branch: Sequence[Entry], model: ChosenModel) -> Thrift:
                 thrift.moved()
             case _:
                 pass
+    if redaction:
+        thrift.moved()
     return thrift
 
 

@@ -39,6 +39,7 @@ class Workroom:
         self._thrift: Thrift | None = None
         self._drafts = Drafts(equipment().counter)
         self._standing = LiveStanding()
+        self._redaction = 0  # the newest that the cache's owner was told of
         self._warned: set[str] = set()
 
     def standing(self) -> Standing:
@@ -74,8 +75,9 @@ class Workroom:
 
     async def refresh(self) -> None:
         """Bring the system prompt in the log up to date; what is wrong with its files is told once."""
-        await self._learn(self._model())
-        drafts, branch, redacted = self._drafts, tuple(self._session.branch()), self.standing().redacted
+        standing = self.standing()
+        await self._learn(self._model(), standing.redaction)
+        drafts, branch, redacted = self._drafts, tuple(self._session.branch()), standing.redacted
         projection = await at_ease(drafts.live.pending(branch, redacted), lambda: drafts.project(branch, redacted))
         state = projection.state if projection.told else None
         for warning in await refresh_system(self._session, self._equipment(), self._model(), state):
@@ -93,14 +95,17 @@ class Workroom:
         if self._thrift is not None:
             self._thrift.rested = True
 
-    async def _learn(self, model: ChosenModel) -> None:
+    async def _learn(self, model: ChosenModel, redaction: int) -> None:
         """Read what is known of the cache of `model`, in a worker thread when there is much to read."""
         if self._thrift is None or self._thrift.model != model.name:
             branch = tuple(self._session.branch())
-            self._thrift = await at_ease(len(branch), partial(thrift_of, branch, model))
+            self._thrift = await at_ease(len(branch), partial(thrift_of, branch, model, redaction))
+        elif redaction != self._redaction:
+            self._thrift.moved()
+        self._redaction = redaction
 
     def _thrift_for(self, model: ChosenModel) -> Thrift:
         """What is known of the cache of `model`: read from the log once, kept up to date from then on."""
         if self._thrift is None or self._thrift.model != model.name:
-            self._thrift = thrift_of(self._session.branch(), model)
+            self._thrift = thrift_of(self._session.branch(), model, self.standing().redaction)
         return self._thrift
