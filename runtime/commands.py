@@ -13,8 +13,10 @@ import anyio
 import typer
 
 from .errors import MoonwakeError
+from .options import AgentOption, WorkspaceOption, workspace_folder
+from .session_commands import sessions
 from .version import __version__
-from .workspace import Workspace, default_workspace, find_workspace, init_workspace, open_workspace
+from .workspace import Workspace, default_workspace, init_workspace, open_workspace
 
 cli = typer.Typer(
     name="moonwake",
@@ -27,19 +29,13 @@ cli = typer.Typer(
 )
 models = typer.Typer(help="The embedded model: fetch one, choose one, see which are here.", no_args_is_help=True)
 cli.add_typer(models, name="model")
+cli.add_typer(sessions, name="sessions")
 
-AgentOption = Annotated[
-    str | None, typer.Option("--agent", "-a", help="Which agent (default: agent in moonwake.toml).")
-]
 SessionOption = Annotated[
     str | None, typer.Option("--session", "-s", help="A session's id (or the end of it, as shown), or a name.")
 ]
 ContinueOption = Annotated[bool, typer.Option("--continue", "-c", help="Go on with the newest session, and its model.")]
 ModelOption = Annotated[str | None, typer.Option("--model", "-m", help="provider/model, a provider, or a local model.")]
-WorkspaceOption = Annotated[
-    Path | None,
-    typer.Option("--workspace", "-w", help="The workspace (default: $MOONWAKE_WORKSPACE, else the nearest one)."),
-]
 
 
 def application(arguments: Sequence[str]) -> int:
@@ -157,7 +153,7 @@ def doctor(
     """Check keys, servers, vocabulary, folders and versions, and say what to do. Exit code 1: something is broken."""
     from .doctor import examine, report
 
-    findings = anyio.run(partial(examine, _workspace_folder(workspace), os.environ))
+    findings = anyio.run(partial(examine, workspace_folder(workspace), os.environ))
     raise typer.Exit(report(findings, as_json=json))
 
 
@@ -186,17 +182,8 @@ def model_use(file: Annotated[Path, typer.Argument(help="A GGUF file.")]) -> Non
     typer.echo(f"the embedded model is now {path}; talk to it with: moonwake chat --model local")
 
 
-def _workspace_folder(named: Path | None) -> Path:
-    """Where the workspace is: named, in the environment, the nearest one, or the user's own."""
-    if named is not None:
-        return named
-    if in_environment := os.environ.get("MOONWAKE_WORKSPACE"):
-        return Path(in_environment)
-    return find_workspace(Path.cwd()) or default_workspace()
-
-
 def _workspace(named: Path | None) -> Workspace:
-    folder = _workspace_folder(named)
+    folder = workspace_folder(named)
     if named is None and folder == default_workspace() and not folder.exists():
         init_workspace(folder)
         typer.echo(f"Made your workspace: {folder}", err=True)

@@ -79,7 +79,7 @@ details.fold > .inside { padding: .1rem .8rem .5rem; border-top: 1px solid var(-
 summary:focus-visible, a:focus-visible, input:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
 @media (max-width: 60rem) {
   .page { display: block; padding: 0 1rem; }
-  .side { position: static; max-height: 40vh; border-bottom: 1px solid var(--line); padding: 1rem 0 .6rem; }
+  .side { position: static; max-height: min(40vh, 16rem); border-bottom: 1px solid var(--line); padding: 1rem 0 .6rem; }
   main { padding-top: 1.2rem; }
 }
 @media print {

@@ -240,11 +240,10 @@ class _Weaver:
         return tuple(mark for entry in self._off[parent] if (mark := mark_of(entry)) is not None)
 
     def _forks(self, entry: Entry) -> list[Mark]:
-        """A line for each branch that leaves here and is not shown."""
+        """A line for each branch that leaves here, or goes on, and is not shown."""
+        here = "it goes on from here" if entry.id == self._tip else "another branch leaves here"
         leaving = self._left.get(entry.id, ())
-        return [
-            Mark(each.id, each.at, "branch", f"another branch leaves here, with entry {each.id}") for each in leaving
-        ]
+        return [Mark(each.id, each.at, "branch", f"{here}, with entry {each.id}") for each in leaving]
 
     def _said(
         self, entry: Entry, record: MessageRecord, outcome: OutcomeRecord | None, nested: set[int], edits: set[int]

@@ -128,8 +128,9 @@ class Transcript:
 
 
 def total_usage(entries: Sequence[Entry]) -> Usage:
-    """The tokens of all requests."""
+    """The tokens of all model calls, each counted once."""
     found = [entry.record.usage for entry in entries if isinstance(entry.record, OutcomeRecord) and entry.record.usage]
+    found += _without_outcome(entries)
     return Usage(
         sum(each.plain for each in found),
         sum(each.cache_read for each in found),
@@ -141,8 +142,18 @@ def total_usage(entries: Sequence[Entry]) -> Usage:
 
 
 def total_cost(entries: Sequence[Entry]) -> float | None:
-    """US dollars of all requests; None when some of it is unknown."""
-    return spent(entries)
+    """US dollars of all model calls; None when some of it is unknown."""
+    return None if _without_outcome(entries) else spent(entries)
+
+
+def _without_outcome(entries: Sequence[Entry]) -> list[Usage]:
+    """The usage of replies that came without a request of ours, as those of an import do."""
+    outcomes = {entry.id for entry in entries if isinstance(entry.record, OutcomeRecord)}
+    return [
+        entry.record.usage
+        for entry in entries
+        if isinstance(entry.record, MessageRecord) and entry.record.usage is not None and entry.parent not in outcomes
+    ]
 
 
 def models_of(entries: Sequence[Entry]) -> tuple[str, ...]:

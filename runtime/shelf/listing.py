@@ -1,0 +1,53 @@
+"""Listing and searching sessions."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+from ..session.listing import Filter, Find, SessionInfo
+from .base import Shelf, columns, put, put_json, say
+from .printing import find_lines, listing_lines, listing_notes
+
+
+def list_sessions(on: Shelf, wanted: Filter, *, as_json: bool) -> int:
+    """Print the sessions that `wanted` lets through."""
+    listing = on.store.list(on.agent, wanted)
+    if as_json:
+        told: dict[str, Any] = {"sessions": [info_as_json(info) for info in listing], "total": listing.total}
+        state = {"fallback": listing.fallback, "behind": listing.behind, "skipped": dict(listing.skipped)}
+        put_json({**told, **state})
+        return 0
+    if listing.total:
+        put(listing_lines(listing, columns()))
+    else:
+        say("there are no sessions" + (" of that kind" if wanted != Filter(limit=wanted.limit) else " yet"))
+    for note in listing_notes(listing):
+        say(note)
+    return 0
+
+
+def search_sessions(on: Shelf, words: str, wanted: Filter, limit: int, *, as_json: bool) -> int:
+    """Print the messages that say `words`; exit code 1 when there are none."""
+    store = on.store
+    finds = store.search(words, replace(wanted, agent=on.agent), limit)
+    if as_json:
+        state = store.searched
+        told = {"finds": [find_as_json(find_) for find_ in finds]}
+        put_json({**told, "fallback": state.fallback, "behind": state.behind, "skipped": dict(state.skipped)})
+    elif finds:
+        put(find_lines(finds, columns()))
+    else:
+        say(f"nobody said {words!r}")
+    if store.searched.fallback is not None:
+        say(f"the index could not be used ({store.searched.fallback}): the folder was read instead")
+    return 0 if finds else 1
+
+
+def info_as_json(info: SessionInfo) -> dict[str, Any]:
+    told = {**asdict(info), "path": str(info.path), "empty": info.empty}
+    return {**told, "origin": None if info.origin is None else dict(info.origin)}
+
+
+def find_as_json(found: Find) -> dict[str, Any]:
+    return {**asdict(found), "path": str(found.path)}
