@@ -24,7 +24,8 @@ _NAMES = ("*.jsonl", "*.jsonl.gz")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A session file of another program: `changed` is when it was written last (UTC, ISO 8601), `size` in bytes."""
+    """A session file of another program: `changed` is when it was written last (UTC, ISO 8601), `size` in bytes;
+    `of_agent`: it is the thread of a sub-agent."""
 
     path: Path
     format: str
@@ -32,10 +33,12 @@ class Found:
     cwd: str
     changed: str
     size: int
+    of_agent: bool = False
 
 
 def find_sources(format: str, home: Path, environ: Mapping[str, str] | None = None) -> list[Found]:
-    """The session files of a program, newest first. What is there and is none is left out.
+    """The session files of a program, newest first. What is there and is none is left out, and so are the threads of
+    sub-agents: whoever wants one names its file.
 
     Raises `SessionError` for a format that has no place of its own.
     """
@@ -43,7 +46,8 @@ def find_sources(format: str, home: Path, environ: Mapping[str, str] | None = No
     paths: dict[Path, Path] = {}
     for path in sorted((path for folder in folders for path in _files(folder)), key=lambda path: path.is_symlink()):
         paths.setdefault(path.resolve(), path)  # a link to a session that is there itself is no other one
-    found = [each for path in paths.values() if (each := look(path)) is not None and _is_of(each.format, format)]
+    looked = (look(path) for path in paths.values())
+    found = [each for each in looked if each is not None and _is_of(each.format, format) and not each.of_agent]
     return sorted(found, key=lambda each: (each.changed, str(each.path)), reverse=True)
 
 
@@ -86,7 +90,9 @@ def look(path: Path) -> Found | None:
     if name not in FORMATS:
         return None
     changed = datetime.fromtimestamp(facts.st_mtime, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    return Found(path, name, _title(values), _folder(values), changed, facts.st_size)
+    sides = [value["isSidechain"] is True for value in values if "isSidechain" in value]
+    of_agent = bool(sides) and all(sides)
+    return Found(path, name, _title(values), _folder(values), changed, facts.st_size, of_agent)
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -49,6 +49,7 @@ def test_the_newest_comes_first_and_others_are_left_out(tmp_path: Path) -> None:
     new = put(tmp_path, f"{place}/new.jsonl.gz", CLAUDE, changed=3)
     middle = put(tmp_path, f"{place}/agents/agent-1.jsonl", CLAUDE, changed=2)
     put(tmp_path, f"{place}/pi.jsonl", PI)
+    put(tmp_path, f"{place}/agents/agent-2.jsonl", [line for line in CLAUDE if line.get("isSidechain")])
     (tmp_path / place / "broken.jsonl").write_bytes(b"\x1f\x8b\0")
     (tmp_path / place / "notes.md").write_text("x")
     (tmp_path / place / "link.jsonl").symlink_to(old)
