@@ -94,7 +94,8 @@ class _Tail:
         while below > self._first:
             start = max(self._first, below - self._chunk)
             data = self._read(start, below - start)
-            place = (data + overlap).rfind(_HEAD)
+            data += overlap
+            place = data.rfind(_HEAD)
             if place >= 0:
                 return start + place
             below, overlap = start, data[: len(_HEAD) - 1]

@@ -392,3 +392,35 @@ def test_a_damaged_order_of_ids_is_read_whole(path: Path) -> None:
     data = b"".join([*lines, lines[-1]])
     assert from_tail(data) == read_session(data)
     assert file_of(chain(1, 2)) + lines[2] != data
+
+
+def test_a_leaf_entry_that_names_an_older_one_takes_older_ones_to_follow() -> None:
+    """The tail could not tell whether that entry is there: if its line is lost, the leaf stays where it was."""
+    log = long_log(30, 20)
+    head = log.projection.head
+    log.add(LeafRecord(leaf=6))
+    log.add(NoteRecord(text="beside the branch"))
+    lines = lines_of(log)
+    assert tree_of(from_tail(b"".join(lines), 1)).leaf == 6
+    lines[6] = b"broken\n"
+    tail, whole = tree_of(from_tail(b"".join(lines), 1)), tree_of(read_session(b"".join(lines)))
+    assert tail.leaf == whole.leaf == log.tree.next_id - 3
+    assert view(tail)["projection"].head == view(whole)["projection"].head == head
+
+
+def test_a_lost_parent_after_a_late_result_hangs_where_it_would() -> None:
+    """Whether the result became the leaf is for the entry before it to tell."""
+    log = long_log(20, None)
+    call = log.calls("slow")
+    log.user("meanwhile")
+    log.request()
+    start = log.result(call)
+    lost = log.user("lost")
+    log.reply("to what is lost")
+    log.head(start)
+    lines = lines_of(log)
+    lines[lost] = b"broken\n"
+    tail, whole = from_tail(b"".join(lines), 1), read_session(b"".join(lines))
+    assert not tail.complete and tail.entries[0].id == start
+    assert view(tree_of(tail)) == view(tree_of(whole))
+    assert [entry.parent for entry in tail.entries] == [entry.parent for entry in whole.entries[-len(tail.entries) :]]
