@@ -33,7 +33,7 @@ from .entries import (
 )
 from .located import Located, locate, raw_object
 from .reading import Finding, Reading, read_header
-from .redaction import stale_summaries
+from .redaction import stale_at
 
 ERASED = "[erased]"
 ERASED_SUMMARY = "[A summary stood here. Something that it was made from has been erased, and the summary with it.]"
@@ -69,11 +69,31 @@ class Erased:
 def redacted_in(entries: Iterable[Entry]) -> frozenset[int]:
     """What is to be erased: the targets of redactions, and the copies of each: the input that brought it, and all
     messages that brought that input."""
+    return frozenset(_redactions(tuple(entries)))
+
+
+def stale_in(entries: Iterable[Entry]) -> frozenset[int]:
+    """The summaries that were made from what is to be erased, before it was redacted."""
     all_entries = tuple(entries)
-    gone = {entry.record.target for entry in all_entries if isinstance(entry.record, RedactRecord)}
-    items = {item for entry in all_entries if entry.id in gone and (item := _item(entry)) is not None}
-    copies = {entry.id for entry in all_entries if _item(entry) in items} if items else set()
-    return frozenset((gone | copies) & {entry.id for entry in all_entries})
+    return stale_at({entry.id: entry for entry in all_entries}, _redactions(all_entries))
+
+
+def _redactions(entries: Sequence[Entry]) -> dict[int, int]:
+    """What is to be erased, each with the first entry that redacted it or a copy of it."""
+    records = {entry.id: entry for entry in entries}
+    since: dict[int, int] = {}
+    items: dict[int, int] = {}
+    for entry in entries:
+        if isinstance(entry.record, RedactRecord) and entry.record.target in records:
+            since.setdefault(entry.record.target, entry.id)
+            item = _item(records[entry.record.target])
+            if item is not None:
+                items.setdefault(item, entry.id)
+    for entry in entries if items else ():
+        item = _item(entry)
+        if item in items:
+            since[entry.id] = items[item]
+    return since
 
 
 def erase(data: bytes, reading: Reading) -> Erased:
@@ -110,7 +130,7 @@ class _Lines:
         self.problems: list[str] = []
         self.texts: list[str] = []
         self._gone = gone
-        self._stale = stale_summaries(entries)
+        self._stale = stale_in(entries)
         self._entries = {entry.id: entry for entry in entries}
 
     def line(self, each: Located) -> bytes:
