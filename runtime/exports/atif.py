@@ -92,12 +92,14 @@ class _Steps:
         self._steps: list[Object] = []
 
     def of(self, shown: Transcript, branch: Sequence[Entry]) -> list[Object]:
-        prompt = _prompt(branch)
-        if prompt:
-            self._add("system", branch[0], {"message": prompt})
+        baseline = next((entry for entry in branch if isinstance(entry.record, (SystemRecord, HeadRecord))), None)
+        state = None if baseline is None else system_state([baseline])
+        if baseline is not None and state is not None and state.text:
+            self._add("system", baseline, {"message": state.text})
         for segment in shown.shown:
             for item in segment.items:
-                self._take(item)
+                if not (isinstance(item, Mark) and item.kind == "system" and baseline and item.entry == baseline.id):
+                    self._take(item)
         return self._steps
 
     def _take(self, item: Item) -> None:
@@ -144,15 +146,6 @@ class _Steps:
     def _id(self, entry: int, number: int) -> str:
         """Ids of providers repeat within a session; entry and place do not."""
         return f"call_{entry}_{number}"
-
-
-def _prompt(branch: Sequence[Entry]) -> str:
-    """The system prompt that the branch begins with."""
-    for entry in branch:
-        if isinstance(entry.record, (SystemRecord, HeadRecord)):
-            state = system_state([entry])
-            return "" if state is None else state.text
-    return ""
 
 
 def _message(content: Sequence[Text | Image | Thinking]) -> str | list[Object]:

@@ -100,7 +100,7 @@ def a_turn() -> Log:
 def test_a_turn_becomes_three_steps() -> None:
     """System, user, agent with its calls, what they gave, and what it cost."""
     found = to_atif(HEADER, a_turn().tree.entries)
-    system, user, agent = (step for step in found["steps"] if step["extra"]["moonwake"].get("kind") != "system")
+    system, user, agent = found["steps"]
     assert (system["source"], "Be kind." in system["message"]) == ("system", True)
     assert user["message"][1]["source"] == {"media_type": "image/png", "path": "data:image/png;base64,aGk="}
     assert agent["reasoning_content"] == "hm" and agent["model_name"] == "claude-a"
