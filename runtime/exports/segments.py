@@ -203,14 +203,9 @@ class _Weaver:
         return run
 
     def _items(self, run: Sequence[Entry]) -> tuple[Item, ...]:
-        inside = {entry.id for entry in run}
         edits = {entry.id for entry in run if isinstance(entry.record, EditRecord)}
         edits |= {entry.id for entry in self._tree.branch_to(run[-1].id) if isinstance(entry.record, EditRecord)}
-        nested = {
-            found[0].id
-            for reference, found in self._results.items()
-            if reference[0] in inside and found[0].id in inside and reference[0] not in self._redacted
-        }
+        nested = self._nested(run)
         items: list[Item] = []
         outcome: OutcomeRecord | None = None
         decided: list[tuple[Entry, EditRecord]] = []  # edits that one line can tell of
@@ -234,6 +229,18 @@ class _Weaver:
             items.extend(self._beside(entry.id))
             items.extend(self._forks(entry))
         return (*items, edits_mark(decided)) if decided else tuple(items)
+
+    def _nested(self, run: Sequence[Entry]) -> set[int]:
+        """The results of `run` that stand with their calls: the first of each call that is there and shown."""
+        inside = {entry.id for entry in run}
+        found: set[int] = set()
+        for entry in run:
+            record = entry.record
+            if isinstance(record, MessageRecord) and entry.id not in self._redacted:
+                calls = sum(isinstance(part, ToolCall) for part in record.content)
+                first = (self._results.get((entry.id, number), [entry])[0].id for number in range(calls))
+                found.update(identity for identity in first if identity != entry.id and identity in inside)
+        return found
 
     def _beside(self, parent: int | None) -> tuple[Mark, ...]:
         """What hangs on an entry without going on from it."""
