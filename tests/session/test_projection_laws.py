@@ -65,7 +65,8 @@ def before_target(projection: Projection, branch: Sequence[Entry], target: int) 
     calls = {entry.id: entry.record.call[0] for entry in branch if isinstance(entry.record, ResultRecord)}
     delivered = {e.record.inbox: e.id for e in branch if isinstance(e.record, MessageRecord) and e.record.inbox}
 
-    made_from = delivered.get(target, target)  # an inbox entry: the message that delivered it
+    # an inbox entry: the message that delivered it; a result: it may stand right after its reply
+    made_from = calls.get(target, delivered.get(target, target))
 
     def stands_before(message: Message) -> bool:
         origin = message.origin
