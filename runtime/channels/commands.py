@@ -18,7 +18,7 @@ COMMANDS = MappingProxyType(
         "/stop": "stop the running turn (as Ctrl-C does)",
         "/undo": "take the last turn back, to say it in other words: /undo, /undo 3",
         "/retry": "send the last message once more: /retry, /retry MODEL",
-        "/tree": "the turns and branches of this session; /tree N goes there, /tree N edit, /tree N summary",
+        "/tree": "the turns and branches: /tree, /tree N (go there), /tree N edit, /tree N summary",
         "/fork": "go on in a new session that holds this branch: /fork, /fork N",
         "/show": "an entry, whole: /show, /show N",
         "/pin": "keep a message in the model's view: /pin, /pin N",

@@ -34,7 +34,7 @@ _LOOKS: dict[LineKind, tuple[str, str]] = {
     "thinking": ("✻", "dim"),
     "queued": ("+", "dim"),
 }
-_CUT = frozenset({"past", "tree", "running", "thinking", "queued"})  # one line each, whatever the width
+_CUT = frozenset({"tree", "running", "thinking"})  # their lines stay one line each, whatever the width
 _WHOLE_STYLE = frozenset(
     {"user", "info", "thought", "warning", "error", "past", "thinking", "queued"}
 )  # else only the mark
@@ -104,10 +104,14 @@ class Renderer:
 
         mark, style = _LOOKS[line.kind]
         indent = len(self.plain(mark)) + 1 if mark else 0
+        room = max(10, width - indent)
         body = Text(line.text.expandtabs(4), style if line.kind in _WHOLE_STYLE else "")
-        if line.kind in _CUT:
-            body.no_wrap, body.overflow = True, "ellipsis"
-        lines = self._drawn(body, max(10, width - indent))
+        if line.kind in _CUT:  # `no_wrap` is lost when rich prints a text, so it is cut beforehand
+            pieces = body.split(allow_blank=True)
+            for piece in pieces:
+                piece.truncate(room, overflow="ellipsis")
+            body = Text("\n").join(pieces)
+        lines = self._drawn(body, room)
         first = self._drawn(Text(mark, style), width)[0] if mark else ""
         return [
             f"{first if number == 0 else ' ' * (indent - 1)}{' ' if mark else ''}{text}"

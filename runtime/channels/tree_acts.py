@@ -121,7 +121,8 @@ async def fork(seat: Seat, argument: str) -> None:
     seat.agent = agent
     seat.see_again()
     seat.audience.began(agent)
-    place = f" up to #{number}" if number is not None else ""
+    tip = (agent.session.header.origin or {}).get("entry")
+    place = f" up to #{tip}" if number is not None else ""
     back = f"The one before, {short_id(old.session.id)}, is kept as it was."
     for text in (f"New session {short_id(agent.session.id)}, with this branch{place}. {back}", *notes):
         tell(seat, text)

@@ -22,15 +22,17 @@ from .codec import encode_entry, encode_header
 from .disk import sync_folder
 from .entries import Entry, Header, HeadRecord, LabelRecord, NoteRecord, PinRecord, RedactRecord
 from .erasure import erase
-from .finding import find, hidden
+from .finding import hidden
 from .opening import read_log
 from .reading import read_session
+from .rewind import fork_point
 from .store import SessionStore
 from .tree import Tree
 
 
 async def fork_session(store: SessionStore, agent: str, session: str, entry: int | None = None) -> str:
-    """Fork a session of `agent` at `entry` (None: where it goes on). The id of the new session is given back.
+    """Fork a session of `agent` at `entry` (None: where it goes on; a message that opened a turn: the end of that). The
+    id of the new session is given back.
 
     Works while the session is open elsewhere. Raises `SessionError`: no such session or entry, or the disk refuses.
     """
@@ -56,10 +58,11 @@ async def fork_tree(
 
 
 def branch_as_session(tree: Tree, entry: int | None = None) -> tuple[list[Entry], int]:
-    """What a fork at `entry` holds, oldest first, and the last entry of the branch. Raises `SessionError`."""
+    """What a fork at `entry` holds, oldest first, and the last entry of the branch. A message that opened a turn stands
+    for all of the turn. Raises `SessionError`."""
     if entry is None and tree.leaf is None:
         raise SessionError("there is nothing to fork: nothing was said yet on this branch")
-    tip = find(tree, entry).id if entry is not None else tree.leaf
+    tip = fork_point(tree, entry) if entry is not None else tree.leaf
     branch = tree.branch_to(tip)
     kept = {each.id for each in branch}
     beside = [each for each in tree.entries if each.id not in kept and _concerns(each, kept)]

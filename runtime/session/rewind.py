@@ -205,6 +205,17 @@ def turn_end(branch: Sequence[Entry], entry: int) -> int:
     return branch[-1].id
 
 
+def fork_point(tree: Tree, entry: int) -> int:
+    """Where a fork at `entry` ends: there; but a message that opened a turn stands for all of the turn.
+
+    Raises `SessionError` when there is no such entry.
+    """
+    here = find(tree, entry)
+    branch = tree.branch_to(newest_tip_of(tree, here.id))
+    opened = any(each.id == here.id for turn in turns_of(branch) for each in turn.opening)
+    return turn_end(branch, here.id) if opened else here.id
+
+
 def newest_tip_of(tree: Tree, entry: int) -> int:
     """The tip of the branch through `entry` that was written to last."""
     tip, family = entry, {entry}

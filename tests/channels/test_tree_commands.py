@@ -11,6 +11,8 @@ from governors.messages import Image, Text, ToolCall
 from runtime import Call, Reply, tool
 from runtime.channels.commands import COMMANDS, Command, parse_command
 from runtime.channels.entry_lines import entry_lines, entry_title
+from runtime.channels.reducer import Line
+from runtime.channels.render import Renderer
 from runtime.channels.talk import ACTS, Talk
 from runtime.session.entries import Entry, MessageRecord, PinRecord, RedactRecord, ResultRecord, SettingRecord
 from tests.channels.test_talk import Hold, Watching, sitting
@@ -151,7 +153,7 @@ async def test_a_fork_talks_to_the_model_of_its_branch(tmp_path: Path) -> None:
         await talk.agent.switch_model(first.provider.chosen(id="stronger"))  # type: ignore[attr-defined] # scripted
         await type_(talk, "b", "/fork")
         assert talk.agent.model.name == "scripted/stronger"
-        await type_(talk, f"/fork {number_of(talk, 'a')}")
+        await type_(talk, f"/fork {number_of(talk, 'One.')}")
         assert talk.agent.model.name == "scripted/scripted"
         settings = [e.record for e in talk.agent.session.tree.entries if isinstance(e.record, SettingRecord)]
         assert settings == []
@@ -255,6 +257,13 @@ def test_what_an_entry_says(record: MessageRecord | ResultRecord | SettingRecord
     assert entry_title(entry) == f"#7 · {title} · {AT} · after #6"
     assert entry_lines(entry) == text
     assert entry_lines(entry, redacted=True) == "[redacted]"
+
+
+def test_a_line_of_the_tree_stays_a_line() -> None:
+    """It is cut where the terminal ends."""
+    shown = Line("tree", "\n".join(f"{number}  a question that is longer than that" for number in range(3)))
+    lines = Renderer().draw(shown, 24)
+    assert lines == [f"{number}  a question that is l…" for number in range(3)]
 
 
 def test_a_long_output_is_shown_whole() -> None:

@@ -28,7 +28,7 @@ from runtime.session.entries import (
 from runtime.session.forking import branch_as_session, fork_session, fork_tree
 from runtime.session.opening import read_log
 from runtime.session.projection import project
-from runtime.session.rewind import undo
+from runtime.session.rewind import fork_point, undo
 from runtime.session.store import SessionStore
 from runtime.session.tree import Tree
 
@@ -54,7 +54,7 @@ async def test_a_fork_of_a_session_that_is_open_and_goes_on(tmp_path: Path) -> N
         await session.append(user("one"), MessageRecord(role="assistant", content=(Text("1"),), stop="stop"))
         await session.append(user("two"), MessageRecord(role="assistant", content=(Text("2"),), stop="stop"))
         before = session.path.read_bytes()
-        identity = await fork_session(store, "a", "garden", 2)
+        identity = await fork_session(store, "a", "garden", 1)
         assert session.path.read_bytes() == before
         await session.append(user("three"))
     finally:
@@ -99,6 +99,18 @@ async def test_a_fork_at_a_call_shows_stand_ins(tmp_path: Path) -> None:
     for entry in entries:
         shown.tree.add(entry)
     assert shown.shown == ["user: a", "reply: [x] [y]", "stand-in: x", "stand-in: y"]
+
+
+def test_a_message_stands_for_its_turn() -> None:
+    """The numbers of /tree are those of messages; any other entry is meant exactly, on whatever branch."""
+    log = Log()
+    first = exchange(log, "a")
+    end = log.tree.leaf
+    second = exchange(log, "b")
+    tip = log.tree.leaf
+    go(log, undo(log.tree))
+    exchange(log, "other b")
+    assert [branch_as_session(log.tree, each)[1] for each in (first, second, second + 1)] == [end, tip, second + 1]
 
 
 def test_what_concerns_the_branch_comes_along_and_nothing_else() -> None:
@@ -181,12 +193,13 @@ def _header() -> Header:
 @given(wanderings(), st.data())
 @patient
 def test_a_fork_shows_the_model_what_the_branch_showed(log: Log, data: st.DataObject) -> None:
-    """At any entry that a branch holds, the same messages."""
+    """At any entry that a branch holds, the same messages; at a message, those of its turn."""
     branch = log.branch
     if not branch:
         return
-    tip = data.draw(st.sampled_from([entry.id for entry in branch]))
-    entries, last = branch_as_session(log.tree, tip)
+    entry = data.draw(st.sampled_from([entry.id for entry in branch]))
+    tip = fork_point(log.tree, entry)
+    entries, last = branch_as_session(log.tree, entry)
     tree = Tree(entries)
     assert (tree.leaf, last) == (tip, tip)
     assert project(tree.branch()).messages == project(log.tree.branch_to(tip)).messages
