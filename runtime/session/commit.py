@@ -102,10 +102,11 @@ class Committer:
         while True:
             taken = self._take()
             with self._working:
-                if not taken:
-                    self._tidy()
+                quiet = not taken
                 taken = [each for each in taken if each.begin()]
                 try:
+                    if quiet:
+                        self._tidy()
                     self._commit([each for each in taken if not isinstance(each, Farewell)])
                     for each in taken:
                         if isinstance(each, Farewell):

@@ -403,3 +403,25 @@ def test_a_commit_that_was_not_begun_can_be_prevented(folder: Path) -> None:
         group.next[group.logs[0]] = 1
         assert group.begin(group.logs[0]).wait(10)
         assert ids(group.paths()[0]) == [1]
+
+
+def test_a_fault_of_ours_reaches_whoever_waits(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """And the thread goes on: the next commit works, and nothing of the failed one is in the file."""
+
+    class Fault(RuntimeError):
+        """Something that is no answer of the disk."""
+
+    def explode(name: str) -> bool:
+        raise Fault(name)
+
+    with group_in(folder) as group:
+        group.disk.open.set()
+        group.disk.refuse, group.disk.for_file = {"sync": BROKEN}, explode
+        failed = group.begin(group.first)
+        assert failed.wait(10) and isinstance(failed.error, Fault)
+        group.disk.heal()
+        group.next[group.first] = 1
+        works = group.begin(group.first)
+        assert works.wait(10) and works.error is None
+        assert ids(group.first.path) == [1]
+    assert "committing failed" in caplog.text
