@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -111,7 +111,7 @@ class Folder:
             found.skipped["unreadable"] += 1
             return frozenset()
         try:
-            names = self._names(name, descriptor)
+            names = self._names(name, descriptor, known)
             found.skipped.update(names.skipped)
             for number, file in enumerate(names.files):
                 if number % _LOOKED_AT == 0 and until is not None and time.monotonic() > until:
@@ -131,7 +131,7 @@ class Folder:
             os.close(descriptor)
         return names.present
 
-    def _names(self, name: str, descriptor: int) -> _Names:
+    def _names(self, name: str, descriptor: int, before: Container[str]) -> _Names:
         stamp = stamp_of(os.fstat(descriptor))
         now = self._clock()
         known = self._known.get(name)
@@ -140,6 +140,9 @@ class Folder:
         files, skipped = [], Counter[str]()
         with os.scandir(descriptor) as entries:
             for entry in entries:
+                if entry.name in before and entry.is_file(follow_symlinks=False):  # most are, and it is soon told
+                    files.append(entry.name)
+                    continue
                 reason = _reason(entry)
                 if reason is None:
                     files.append(entry.name)

@@ -38,7 +38,7 @@ CREATE INDEX listed ON sessions (sorted, id, agent, archived, skipped);
 CREATE TABLE said (number INTEGER PRIMARY KEY, session, entry, who, current, text);
 CREATE INDEX said_in ON said (session);
 """
-_WORDS = "CREATE VIRTUAL TABLE words USING fts5 (text, content='', tokenize='ascii', prefix='2 3');"
+_WORDS = "CREATE VIRTUAL TABLE words USING fts5 (text, content='', tokenize='ascii');"
 _NAMES = {"sessions", "looked", "listed", "said", "said_in", "words"}
 
 
@@ -158,7 +158,7 @@ def _schema(full_text: bool) -> str:
 
 def _version(full_text: bool) -> int:
     """A number that changes with the tables and with what words are."""
-    text = f"1 {_SESSIONS} {_WORDS if full_text else ''} {unicodedata.unidata_version}"
+    text = f"2 {_SESSIONS} {_WORDS if full_text else ''} {unicodedata.unidata_version}"
     return crc32(text.encode()) & 0x7FFFFFFF
 
 

@@ -19,6 +19,7 @@ _SINGLES = (
     "\u2190-\u2bff\U0001f000-\U0001faff"  # arrows, symbols, emoji
 )
 _WORD = re.compile(rf"[{_SINGLES}]|[^\W_{_SINGLES}]+")
+_ACCENTS = re.compile("[\u0300-\u036f\u0483-\u0487\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")  # of letters
 _TYPED = re.compile(r'"([^"]*)"?|([^\s"]+)')
 _STEP = 4_096  # characters that are searched at a time for the passage of a find
 _BEFORE, _WIDTH = 40, 160  # characters of a passage: before the find, and altogether
@@ -29,7 +30,7 @@ def fold(text: str) -> str:
     if text.isascii():
         return " ".join(text.lower().split())
     loose = unicodedata.normalize("NFKD", text.casefold())
-    bare = "".join(each for each in loose if not _is_accent(each)).casefold()
+    bare = _ACCENTS.sub("", loose).casefold()
     return " ".join(unicodedata.normalize("NFC", bare).split())
 
 
@@ -146,8 +147,3 @@ def _unfolded(piece: str, place: int) -> int:
         else:
             low = middle + 1
     return low
-
-
-def _is_accent(letter: str) -> bool:
-    order = unicodedata.combining(letter)
-    return order == 1 or order >= 200  # above, below and through a letter; vowel signs of other scripts stay
