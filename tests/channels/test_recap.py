@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import anyio
+import pytest
 
 from runtime import Call, Reply
+from runtime.agent.aside import AsideFailed
 from runtime.channels.opening import TOOLS_OFF, opening_lines, short_path
 from runtime.channels.recap import folded, interrupted, recap, used_tokens
 from runtime.session.spending import spent
@@ -77,3 +79,25 @@ def test_paths_under_home_are_short() -> None:
     assert short_path(Path("/home/u/x"), Path("/home/u")) == "~/x"
     assert short_path(Path("/home/u"), Path("/home/u")) == "~"
     assert short_path(Path("/srv"), Path("/home/u")) == "/srv"
+
+
+async def test_what_was_redacted_is_not_recapped(tmp_path: Path) -> None:
+    """Neither in the last exchanges nor when the session is opened again."""
+    async with talk(tmp_path, ["One."]) as scene:
+        await scene.say("the password is hunter2")
+        await scene.agent.marks.redact(1)
+        texts = [line.text for line in opening_lines(scene.agent, tmp_path, ())]
+        assert "› [redacted]" in texts
+        assert "hunter2" not in str(texts)
+
+
+async def test_a_question_beside_the_conversation_is_no_turn_of_it(tmp_path: Path) -> None:
+    """A summary that failed tells nothing of how the last turn ended."""
+    async with talk(tmp_path, ["One.", "Two.", Reply("", error="server")]) as scene:
+        await scene.say("a")
+        await scene.say("b")
+        with pytest.raises(AsideFailed):
+            await scene.agent.branches.switch(1, summarise=True)
+        branch = scene.agent.session.branch()
+        assert not interrupted(branch)
+        assert not [line for line in recap(branch) if "✗" in line.text]
