@@ -6,6 +6,7 @@ import errno
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -225,14 +226,16 @@ print(len(read_log(Path(sys.argv[1])).entries))
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
-def test_a_folder_that_may_not_be_written_refuses(tmp_path: Path) -> None:
+def test_a_folder_that_may_not_be_written_refuses() -> None:
     """Making and opening say so with the path; reading works."""
-    path = tmp_path / "s.jsonl"
-    path.write_bytes(file_of(chain(1, 2)))
-    for folder in (tmp_path, *tmp_path.parents[:3]):
-        folder.chmod(0o755)
-    path.chmod(0o644)
-    child = run_child(AS_NOBODY, str(path), str(tmp_path / "warm.jsonl"))
+    with (
+        tempfile.TemporaryDirectory() as name
+    ):  # another run of pytest that starts now would close `tmp_path` to others
+        path = Path(name) / "s.jsonl"
+        path.write_bytes(file_of(chain(1, 2)))
+        path.parent.chmod(0o755)
+        path.chmod(0o644)
+        child = run_child(AS_NOBODY, str(path), str(path.with_name("warm.jsonl")))
     assert child.returncode == 0, child.stderr
     create, opened, count = child.stdout.splitlines()
     assert all("Permission denied" in line and str(path) in line for line in (create, opened))
