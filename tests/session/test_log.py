@@ -228,9 +228,7 @@ print(len(read_log(Path(sys.argv[1])).entries))
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
 def test_a_folder_that_may_not_be_written_refuses() -> None:
     """Making and opening say so with the path; reading works."""
-    with (
-        tempfile.TemporaryDirectory() as name
-    ):  # another run of pytest that starts now would close `tmp_path` to others
+    with tempfile.TemporaryDirectory() as name:  # another run that starts now would close `tmp_path` to others
         path = Path(name) / "s.jsonl"
         path.write_bytes(file_of(chain(1, 2)))
         path.parent.chmod(0o755)
