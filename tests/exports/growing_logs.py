@@ -108,7 +108,11 @@ class Growing:
         start = users[choice % len(users)]
         gone = [entry for entry in self.log.branch if entry.id < start.id and entry.id not in self.redacted]
         replies = [entry for entry in gone if isinstance(entry.record, MessageRecord) and entry.record.role != "user"]
-        pins = [Pinned(entry=each.id, said="x", content=(Text(self._said_by(each)),)) for each in gone[:1]]
+        pins = [
+            Pinned(entry=each.id, said="x", content=(Text(self._said_by(each)),))
+            for each in gone
+            if isinstance(each.record, MessageRecord)
+        ]
         self.log.head(
             start.id,
             summary="before: " + " ".join(self._said_by(entry) for entry in gone),
@@ -172,11 +176,14 @@ class Growing:
         kinds = (MessageRecord, ResultRecord, InboxRecord, NoteRecord, ExtensionRecord)
         target = self._pick(kinds, choice, branch=False)
         if target is not None:
-            self.log.add(RedactRecord(target=target.id))
-            inbox = getattr(target.record, "inbox", None)
-            item = inbox if isinstance(inbox, int) else target.id
-            self.redacted |= {target.id, item}
-            self.redacted |= {each.id for each in self.entries if getattr(each.record, "inbox", None) == item}
+            self.redact(target.id)
+
+    def redact(self, target: int) -> None:
+        self.log.add(RedactRecord(target=target))
+        inbox = getattr(getattr(self.log.tree.get(target), "record", None), "inbox", None)
+        item = inbox if isinstance(inbox, int) else target
+        self.redacted |= {target, item}
+        self.redacted |= {each.id for each in self.entries if getattr(each.record, "inbox", None) == item}
 
     def _request(self, choice: int) -> None:
         self.log.request()

@@ -8,11 +8,20 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 
-from runtime.exports import as_model, to_atif, to_html, to_jsonl, to_markdown, veiled
+from runtime.exports import as_model, to_atif, to_html, to_jsonl, to_markdown, transcript, veiled
 from runtime.exports.veil import REDACTED, STALE
 from runtime.providers.scripted import Scripted
-from runtime.session.entries import Entry, RedactRecord
+from runtime.session.entries import (
+    Entry,
+    ExtensionRecord,
+    InboxRecord,
+    MessageRecord,
+    NoteRecord,
+    RedactRecord,
+    ResultRecord,
+)
 from runtime.session.reading import read_session
+from runtime.shelf.printing import transcript_lines
 from tests.session.logs import Log
 
 from .growing_logs import HEADER, Growing, growing_logs, word
@@ -26,6 +35,7 @@ def outputs(entries: tuple[Entry, ...]) -> Iterator[tuple[str, str]]:
     yield "html", to_html(HEADER, entries)
     yield "jsonl", to_jsonl(HEADER, entries).decode()
     yield "atif", json.dumps(to_atif(HEADER, entries))
+    yield "terminal", "\n".join(transcript_lines(transcript(HEADER, entries), 80))
     for entry in entries:
         seen = as_model(entries, entry.id, MODEL)
         yield f"as model at {entry.id}", repr((seen.system, seen.messages, seen.body, seen.data))
@@ -86,3 +96,38 @@ def test_a_redacted_reply_shows_nothing_of_its_calls(write: object) -> None:
     text = write(HEADER, log.tree.entries)  # type: ignore[operator] # one of the two functions
     assert "secret_tool" not in text and "my old" not in text
     assert REDACTED.strip("[]") in text and "what came back" in text
+
+
+STEPS = "inbox user reply calls result deliver reply label0 label1 label2 edit0 edit1 note extension user user reply"
+
+
+def everything() -> Growing:
+    """A session in which everything that can copy an entry does: labels, edits, a head with its pins, quote and input,
+    a head that carries its summary on, and the summary of a branch."""
+    growing = Growing()
+    for step in STEPS.split():
+        growing.apply(step.rstrip("012"), int(step[-1]) if step[-1].isdigit() else 1)
+    for step, choice in (
+        ("head", 2),
+        ("carry", 0),
+        ("user", 0),
+        ("leaf", 1),
+        ("summary", 50),
+        ("user", 0),
+        ("head", 1),
+    ):
+        growing.apply(step, choice)
+    return growing
+
+
+@pytest.mark.parametrize("target", range(everything().log.tree.next_id))
+def test_every_copy_is_hidden(target: int) -> None:
+    """Of each entry that can be redacted, in a session that copies it in every way."""
+    growing = everything()
+    record = getattr(growing.log.tree.get(target), "record", None)
+    if not isinstance(record, (MessageRecord, ResultRecord, InboxRecord, NoteRecord, ExtensionRecord)):
+        return
+    assert any(word(target) in text for _, text in outputs(growing.entries)) or getattr(record, "inbox", None)
+    growing.redact(target)
+    for name, text in outputs(growing.entries):
+        assert not [entry for entry in growing.redacted if word(entry) in text], name
