@@ -22,8 +22,9 @@ from .entries import (
     SettingRecord,
     Waiting,
 )
-from .finding import find
+from .finding import find, hidden
 from .projection import project
+from .redaction import STALE_SUMMARY, stale_summaries
 from .spending import spent
 from .tree import Tree
 from .turns import Turn, turns_of
@@ -70,7 +71,9 @@ def retry(tree: Tree, waiting: Sequence[Waiting] = ()) -> Move:
         raise SessionError("there is nothing to try again: nothing was said yet on this branch")
     turn = found[-1]
     moved = move(tree, turn.opening[-1].id, waiting)
-    return replace(moved, records=(*moved.records, *(entry.record for entry in turn.steered)), turns=(turn,))
+    unseen = hidden(tree)
+    again = (entry.record for entry in turn.steered if entry.id not in unseen)
+    return replace(moved, records=(*moved.records, *again), turns=(turn,))
 
 
 def switch(tree: Tree, entry: int, waiting: Sequence[Waiting] = ()) -> Move:
@@ -113,13 +116,13 @@ def undo_head(tree: Tree, waiting: Sequence[Waiting] = ()) -> HeadRecord:
     Raises `SessionError` when no head holds.
     """
     branch = tree.branch()
-    heads = heads_in_force(branch)
+    heads = _in_force(branch)
     if not heads:
         raise SessionError("nothing was cut or summarised on this branch")
     projection = project(branch)
-    earlier = heads[-2] if len(heads) > 1 else None
-    if earlier is not None:
-        record = earlier
+    if len(heads) > 1:
+        identity, record = heads[-2]
+        record = replace(record, summary=_summary(tree, identity, record))
     else:
         first = next((entry.id for entry in branch if isinstance(entry.record, MessageRecord)), None)
         if first is None:
@@ -153,12 +156,8 @@ def head_to_undo(branch: Sequence[Entry]) -> int | None:
     return None
 
 
-def heads_in_force(branch: Sequence[Entry]) -> list[HeadRecord]:
-    """The heads of a branch without those that were undone; the last holds."""
-    return [record for _, record in _in_force(branch)]
-
-
 def _in_force(branch: Sequence[Entry]) -> list[tuple[int, HeadRecord]]:
+    """The heads of a branch, with their ids, without those that were undone; the last holds."""
     heads: list[tuple[int, HeadRecord]] = []
     for entry in branch:
         if not isinstance(entry.record, HeadRecord):
@@ -179,7 +178,7 @@ def _kept_head(tree: Tree, leaf: int | None, waiting: Sequence[Waiting]) -> Head
             return None  # it stands where it is
         survives = head.start <= leaf and (head.resume is None or head.resume <= leaf)
         if head.summary is not None and head.cause != _GOVERNORS and survives:
-            return _again(tree, leaf, head, waiting)
+            return _again(tree, leaf, replace(head, summary=_summary(tree, identity, head)), waiting)
     return None
 
 
@@ -194,6 +193,11 @@ def _again(tree: Tree, leaf: int, head: HeadRecord, waiting: Sequence[Waiting]) 
         inbox=tuple(waiting),
         spent=spent(tree.entries),
     )
+
+
+def _summary(tree: Tree, identity: int, head: HeadRecord) -> str | None:
+    """The summary of a head that is made again; what was redacted since is not carried on."""
+    return STALE_SUMMARY if identity in stale_summaries(tree.entries) else head.summary
 
 
 def turn_end(branch: Sequence[Entry], entry: int) -> int:

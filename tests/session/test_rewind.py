@@ -15,12 +15,14 @@ from runtime.session.entries import (
     LabelRecord,
     LeafRecord,
     NoteRecord,
+    RedactRecord,
     RequestRecord,
     SettingRecord,
 )
 from runtime.session.finding import entry_of, find, hidden
 from runtime.session.placing import place
 from runtime.session.projection import project
+from runtime.session.redaction import STALE_SUMMARY
 from runtime.session.rewind import (
     KEPT,
     UNDONE,
@@ -172,6 +174,19 @@ class TestUndo:
         assert isinstance(head, HeadRecord)
         assert head.summary == "They said a."
 
+    def test_a_stale_summary_is_not_kept(self) -> None:
+        """It was made from what was redacted since; nothing new is told of that, by an undone head neither."""
+        log = Log()
+        secret = exchange(log, "hunter2")
+        second = exchange(log, "b")
+        log.user("c")
+        log.head(second, summary="They told hunter2.")
+        log.head(second, summary="They told hunter2, and c.")
+        log.add(RedactRecord(target=secret))
+        (_, head) = undo(log.tree).records
+        assert isinstance(head, HeadRecord)
+        assert head.summary == undo_head(log.tree).summary == STALE_SUMMARY
+
     def test_a_head_before_the_undone_turn_stands_where_it_is(self) -> None:
         log = Log()
         exchange(log, "a")
@@ -247,6 +262,14 @@ class TestRetry:
         go(log, moved)
         assert log.shown[-2:] == ["user: b", "user: and c"]
         assert len(turns_of(log.branch)) == 2
+
+    def test_redacted_input_is_not_said_again(self) -> None:
+        log = Log()
+        log.user("b")
+        steered = log.user("hunter2", inbox=9, steered=True)
+        log.reply("no")
+        log.add(RedactRecord(target=steered))
+        assert [record.type for record in retry(log.tree).records] == ["leaf"]
 
     def test_a_summary_made_for_the_turn_is_kept(self) -> None:
         """The head of a compaction before the turn stands after its message; its summary holds as well now."""
