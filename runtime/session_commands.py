@@ -163,7 +163,9 @@ def export(
 @sessions.command()
 def fork(
     session: Session,
-    at: Annotated[int | None, typer.Option("--at", min=1, help="The last entry to take (default: all).")] = None,
+    at: Annotated[
+        int | None, typer.Option("--at", min=1, help="The last entry to take; one that opened a turn: all of that.")
+    ] = None,
     agent: Agent = None,
     workspace: WorkspaceOption = None,
 ) -> None:
