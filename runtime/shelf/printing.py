@@ -18,7 +18,6 @@ from ..exports.transcript import Answer, Item, Mark, Said, Transcript
 from ..exports.wording import (
     arguments,
     call_title,
-    cost_line,
     details,
     dollars,
     facts,
@@ -260,7 +259,6 @@ def _width(text: str) -> int:
 
 
 __all__ = [
-    "cost_line",
     "cut",
     "find_lines",
     "listing_lines",
