@@ -195,12 +195,13 @@ def _equipment(workspace: Workspace, config: Config, toolset: Toolset, channel: 
         workspace=workspace.root,
         channel=channel,
         toolset=toolset,
-        prompt=PromptBuilder(workspace, user_folder=_user_folder()),
+        prompt=PromptBuilder(workspace, user_folder=_user_folder(), user_file=config.prompt.user_file),
         counter=counter,
         context=_context(channel),
         max_steps=config.limits.max_steps,
         margin=config.limits.margin,
         thinking=config.thinking,
+        prompt_share=config.prompt.share,
     )
 
 

@@ -23,19 +23,21 @@ from typing import TypeAlias
 Changes: TypeAlias = Mapping[str, str | None]
 
 IDENTITY = "identity"
+AGENTS = "AGENTS.md"
 GLOBAL_MEMORY = "memory/global"
 PROJECT_MEMORY = "memory/project"
 SKILL_PREFIX = "skill/"
 SKILLS = "skills"
 RUNTIME = "runtime"
+LEFT_OUT = "left-out"  # says which sections fell away for lack of room
 
-#: Places in the five layers: identity, bootstrap files, memory, skills, runtime.
+#: Places in the five layers: identity, bootstrap files, memory, skills, runtime; then what was left out of them.
 _ORDER = {
     name: place
     for place, name in enumerate(
         (
             IDENTITY,
-            "AGENTS.md",
+            AGENTS,
             "SOUL.md",
             "USER.md",
             "TOOLS.md",
@@ -44,6 +46,7 @@ _ORDER = {
             SKILL_PREFIX,
             SKILLS,
             RUNTIME,
+            LEFT_OUT,
         )
     )
 }
@@ -62,10 +65,28 @@ Sections: TypeAlias = tuple[Section, ...]
 
 
 def place(name: str) -> tuple[int, str]:
-    """Where a section stands among others; names that the order does not know come last, as they arrived."""
+    """Where a section stands among others; names that the order does not know come last, as they arrived.
+
+    Of several AGENTS.md the one in the workspace is the last, and `../../AGENTS.md` comes before `../AGENTS.md`.
+    """
     if name.startswith(SKILL_PREFIX):
         return _ORDER[SKILL_PREFIX], name
+    if levels := levels_up(name):
+        return _ORDER[AGENTS], f"{9_999 - levels:04}"
+    if name == AGENTS:
+        return _ORDER[AGENTS], "own"
     return _ORDER.get(name, len(_ORDER)), ""
+
+
+def parent_agents(levels: int) -> str:
+    """The name of the section for the AGENTS.md that lies `levels` folders above the workspace."""
+    return "../" * levels + AGENTS
+
+
+def levels_up(name: str) -> int:
+    """How many folders above the workspace the AGENTS.md of that name lies; 0 for any other section."""
+    levels = name.count("../")
+    return levels if levels and name == parent_agents(levels) else 0
 
 
 def diff(shown: Sections, desired: Sections) -> dict[str, str | None]:

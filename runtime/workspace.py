@@ -176,12 +176,13 @@ def shipped_path(name: str) -> Path:
 class FileText:
     """What reading a text file gave. `text` is None when there is nothing to show; `problem` says why, for a
     person, and is None for a file that is simply not there. `size` is the whole file's, in bytes; `cut` says that
-    `text` is only its beginning."""
+    `text` is only its beginning. `refused`: the system would not let it be read just now, whatever it holds."""
 
     text: str | None = None
     problem: str | None = None
     size: int = 0
     cut: bool = False
+    refused: bool = False
 
 
 def read_text(path: Path, limit: int, inside: Path) -> FileText:
@@ -197,7 +198,7 @@ def read_text(path: Path, limit: int, inside: Path) -> FileText:
     except (FileNotFoundError, NotADirectoryError):
         return FileText()
     except (OSError, RuntimeError, ValueError) as error:
-        return FileText(problem=f"cannot read {path}: {getattr(error, 'strerror', None) or error}")
+        return FileText(problem=f"cannot read {path}: {getattr(error, 'strerror', None) or error}", refused=True)
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
@@ -206,7 +207,7 @@ def read_text(path: Path, limit: int, inside: Path) -> FileText:
         with os.fdopen(descriptor, "rb") as stream:
             raw = stream.read(4 * limit + 4)  # the longest UTF-8 character has four bytes
     except OSError as error:
-        return FileText(problem=f"cannot read {path}: {error.strerror}")
+        return FileText(problem=f"cannot read {path}: {error.strerror}", refused=True)
     return _decoded(path, raw, limit, status.st_size)
 
 

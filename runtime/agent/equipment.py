@@ -26,7 +26,8 @@ class Equipment:
 
     `channel` picks the face of the prompt (`terminal`, `library` ...); `now` is the clock
     (seconds since 1970) that a cache's age is told by; `max_steps` bounds a turn; `margin` (tokens)
-    is left free in each request, None for the usual share; `thinking` is the level when the session sets none.
+    is left free in each request, None for the usual share; `thinking` is the level when the session sets none;
+    `prompt_share` is how much of a window the prompt's sections may take (0 to 1), None for the usual.
     """
 
     workspace: Path
@@ -39,3 +40,4 @@ class Equipment:
     max_steps: int = 50
     margin: int | None = None
     thinking: str | None = None
+    prompt_share: float | None = None

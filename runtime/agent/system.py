@@ -1,6 +1,8 @@
 """Keeps the system prompt in the log equal to the files and tools it is made of.
 
-What a model was told stands; a change is an entry that holds only what changed. The first entry is the baseline.
+What a model was told stands; a change is an entry that holds only what changed. The first entry is the baseline. What
+stays of a section that cannot be made any more, and what falls away when the model has little room, is decided here
+from what the log shows (`prompt.pressure`), so that a resumed session decides the same.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ import anyio.to_thread
 
 from governors.messages import ToolSpec
 
+from ..prompt.pressure import TOKEN_BYTES, Told, keep_shown, room_of, shed
 from ..providers.base import ChosenModel
-from ..sections import Sections, diff
+from ..sections import LEFT_OUT, Sections, diff
 from ..session.entries import SystemRecord
 from ..session.sections import SystemState
 from ..session.session import Session
@@ -20,17 +23,25 @@ from .equipment import Equipment
 
 
 async def refresh_system(
-    session: Session, equipment: Equipment, model: ChosenModel, state: SystemState | None
+    session: Session, equipment: Equipment, model: ChosenModel, state: SystemState | None, window: int
 ) -> tuple[str, ...]:
     """Record what changed since the last request; returns warnings about files that could not be used. `state` is what
-    the log says; None: nothing yet."""
+    the log says; None: nothing yet. `window` is the model's, as far as this session knows it (tokens)."""
     specs = equipment.toolset.specs if model.info.abilities.tools else ()
     names = [spec.name for spec in specs]
     prompt = await anyio.to_thread.run_sync(equipment.prompt.build, equipment.channel, names, model.info.profile)
-    records = changes(state, prompt.sections, specs)
+    shown = () if state is None else state.sections
+    sections, warnings = prompt.sections, prompt.warnings
+    if model.info.profile != "tiny":
+        sections, kept = keep_shown(sections, prompt.failed, shown)
+        warnings += tuple(f"What was last shown of {name} stays in the prompt." for name in kept)
+        told = shed(sections, room_of(window, equipment.prompt_share), shown, names)
+        sections = told.sections
+        warnings += shedding(told, shown, model.name, window, equipment.prompt_share)
+    records = changes(state, sections, specs)
     if records:
         await session.append(*records)
-    return prompt.warnings
+    return warnings
 
 
 def changes(state: SystemState | None, sections: Sections, tools: Sequence[ToolSpec]) -> list[SystemRecord]:
@@ -44,3 +55,15 @@ def changes(state: SystemState | None, sections: Sections, tools: Sequence[ToolS
     if state is not None and not changed and not added and not removed:
         return []
     return [SystemRecord(sections=changed, tools_added=added, tools_removed=removed)]
+
+
+def shedding(told: Told, shown: Sections, model: str, window: int, share: float | None) -> tuple[str, ...]:
+    """What a person is told when other sections fall away than those that had fallen away in `shown`."""
+    note = {section.name: section.text for section in told.sections}.get(LEFT_OUT)
+    if note is None or note == {section.name: section.text for section in shown}.get(LEFT_OUT):
+        return ()
+    return (
+        f"The prompt would take about {told.size // TOKEN_BYTES:,} tokens, and of the window of {model} ({window:,}) "
+        f"it may take {room_of(window, share):,}. Left out: {', '.join(told.left_out)}. Shorten the files that it is "
+        "made of, choose a model with a larger window, or raise prompt.share in moonwake.toml.",
+    )

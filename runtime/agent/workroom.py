@@ -19,6 +19,7 @@ from .calls import Workbench
 from .drafts import Drafts
 from .ease import at_ease
 from .equipment import Equipment
+from .fit import known_fit
 from .step import Desk
 from .system import refresh_system
 from .thrift import Thrift, thrift_of
@@ -80,7 +81,9 @@ class Workroom:
         drafts, branch, redacted = self._drafts, tuple(self._session.branch()), standing.redacted
         projection = await at_ease(drafts.live.pending(branch, redacted), lambda: drafts.project(branch, redacted))
         state = projection.state if projection.told else None
-        for warning in await refresh_system(self._session, self._equipment(), self._model(), state):
+        model = self._model()
+        window = known_fit(model, standing.settings).window
+        for warning in await refresh_system(self._session, self._equipment(), model, state, window):
             if warning not in self._warned:
                 self._warned.add(warning)
                 self._announcer.emit(Notice(level="warning", text=warning))

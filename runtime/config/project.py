@@ -61,6 +61,8 @@ def tightened(path: tuple[str, ...], above: Any, value: Any) -> Any:
     """The project's `value`, or what the user set `above` it where that is tighter."""
     if path == ("tools", "exec"):
         return min(above, value, key=EXEC_ORDER.index)
+    if path == ("prompt", "user_file") and above == "workspace":
+        return above  # the user keeps their USER.md out of projects
     if path == ("tools", "disabled"):
         return (*above, *(name for name in value if name not in above))
     return value

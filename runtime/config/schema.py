@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, 
 
 LayerName: TypeAlias = Literal["default", "user", "project", "environment", "flag"]
 Exec: TypeAlias = Literal["off", "sandbox", "unconfined"]
+UserFile: TypeAlias = Literal["nearest", "workspace", "global"]
 Thinking: TypeAlias = Literal["off", "low", "medium", "high", "max"]
 
 #: From tight to loose; a project may only move towards the front.
@@ -100,6 +101,14 @@ class LimitsConfig(Table):
     max_output: int | None = Field(default=None, ge=1)
 
 
+class PromptConfig(Table):
+    """`[prompt]`. `user_file`: whose USER.md is shown; `share`: how much of a model's window the sections may take,
+    None for the usual."""
+
+    user_file: UserFile = "nearest"
+    share: float | None = Field(default=None, ge=0.02, le=0.8, allow_inf_nan=False)
+
+
 class LocalConfig(Table):
     """`[local]`: the embedded model. `model` is a name that `moonwake model get` knows, or a GGUF file; `threads`
     None is chosen from the machine; `window` is in tokens."""
@@ -133,6 +142,7 @@ class Config(Table):
     models: Mapping[str, ModelConfig] = Field(default_factory=dict)
     tools: ToolsConfig = ToolsConfig.model_construct()
     limits: LimitsConfig = LimitsConfig.model_construct()
+    prompt: PromptConfig = PromptConfig.model_construct()
     local: LocalConfig = LocalConfig.model_construct()
 
     _origins: Mapping[str, Origin] = PrivateAttr(default_factory=dict)

@@ -1,6 +1,7 @@
 """Tells without opening a file whether the files behind a prompt changed.
 
-A stamp is (mtime in nanoseconds, size, inode). A file system's clock ticks in steps, so two writes within one tick
+A stamp is (mtime in nanoseconds, size, inode, mode); the mode, as a file that may be read again has changed in nothing
+else. A file system's clock ticks in steps, so two writes within one tick
 can leave the same stamp: a file that was modified within 50 ms of its read is not trusted and is read again next
 time, until a read finds it at rest.
 """
@@ -11,7 +12,7 @@ import os
 from collections.abc import Iterable
 from typing import TypeAlias
 
-Stamp: TypeAlias = tuple[int, int, int] | None
+Stamp: TypeAlias = tuple[int, int, int, int] | None
 
 SETTLE_NS = 50_000_000
 
@@ -22,7 +23,7 @@ def stamp(path: str) -> Stamp:
         status = os.stat(path)  # noqa: PTH116 (a Path would cost more than the call itself, and hits must be cheap)
     except (OSError, ValueError):
         return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode
 
 
 def stamps(paths: Iterable[str]) -> tuple[Stamp, ...]:

@@ -35,10 +35,13 @@ def equals_template(content: FileText, template: str | None) -> bool:
     return template is not None and content.text is not None and content.text.split() == template.split()
 
 
-def file_section(name: str, content: FileText, limit: int, tools: frozenset[str]) -> Section | None:
-    """A bootstrap file. Comments that stand on lines of their own are for people and left out."""
+def file_section(
+    name: str, content: FileText, limit: int, tools: frozenset[str], readable_at: str | None
+) -> Section | None:
+    """A bootstrap file. Comments that stand on lines of their own are for people and left out. `readable_at`: its path
+    in the workspace, if it is in it."""
     text = fence(_COMMENT.sub("", content.text or ""))
-    return Section(name, _with_note(text, content, limit, name, tools)) if text else None
+    return Section(name, _with_note(text, content, limit, readable_at, tools)) if text else None
 
 
 def memory_section(

@@ -1,9 +1,13 @@
-"""Files and folders as last read, read again only when their stamp says so. Blocks."""
+"""Files and folders as last read, read again only when their stamp says so. Blocks.
+
+What a file once held and no longer gives is not kept here: what was shown stands in the log, and stays for whoever was
+shown it (`pressure.keep_shown`). So equal files give an equal prompt, whatever was there before.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..skills import SkillRoot, list_skill_files
@@ -20,7 +24,8 @@ class _Kept:
 
 
 class Reader:
-    """After `begin()`, a build calls `read` and `list_skills`; `watched`, `seen`, `settled` tell what it rests on."""
+    """After `begin()`, a build calls `read`, `list_skills` and `watch`; `watched`, `seen`, `settled` tell what it rests
+    on. `now_ns` is the clock that file times are compared with."""
 
     def __init__(self, now_ns: Callable[[], int]) -> None:
         self._now_ns = now_ns
@@ -43,37 +48,39 @@ class Reader:
         return all(kept.settled for kept in self._used.values())
 
     def read(self, path: Path, limit: int, inside: Path) -> FileText:
-        """The file's text. When it can no longer be read, what was last read of it stays, with the problem."""
+        """The file's text. One that the system refuses to give is tried again at the next build."""
         kept, seen = self._look(path)
         if kept is None:
-            before, read_at = self._kept.get(str(path)), self._now_ns()
+            read_at = self._now_ns()
             content = read_text(path, limit, inside)
-            if content.problem and before is not None and before.content.text is not None:
-                last = before.content
-                content = replace(last, problem=f"{content.problem}. Its last known text stays in the prompt")
-            kept = self._keep(path, _Kept(seen, is_settled(seen, read_at), content))
-        self._used[str(path)] = kept
-        return kept.content
+            kept = _Kept(seen, is_settled(seen, read_at) and not content.refused, content)
+        return self._use(path, kept).content
 
     def list_skills(self, root: SkillRoot) -> tuple[tuple[Path, ...], str | None]:
         """The SKILL.md files below `root`, and the problem if it cannot be listed."""
         kept, seen = self._look(root.folder)
         if kept is None:
-            before, read_at = self._kept.get(str(root.folder)), self._now_ns()
+            read_at = self._now_ns()
             try:
-                content, files = FileText(), list_skill_files(root)
+                files = list_skill_files(root)
             except OSError as error:
                 content = FileText(problem=f"cannot list the skills in {root.folder}: {error.strerror}")
-                files = before.files if before else ()
-            kept = self._keep(root.folder, _Kept(seen, is_settled(seen, read_at), content, files))
-        self._used[str(root.folder)] = kept
+                kept = _Kept(seen, False, content)
+            else:
+                kept = _Kept(seen, is_settled(seen, read_at), FileText(), files)
+        self._use(root.folder, kept)
         return kept.files, kept.content.problem
+
+    def watch(self, folder: Path) -> None:
+        """The next builds rest on what stands in `folder`, too. Call it before looking into the folder."""
+        seen = stamp(str(folder))
+        self._used[str(folder)] = _Kept(seen, is_settled(seen, self._now_ns()), FileText())
 
     def _look(self, path: Path) -> tuple[_Kept | None, Stamp]:
         """What is kept of `path` if it can still be trusted, and its stamp, taken before any reading."""
         seen, kept = stamp(str(path)), self._kept.get(str(path))
         return (kept if kept is not None and kept.settled and kept.seen == seen else None), seen
 
-    def _keep(self, path: Path, kept: _Kept) -> _Kept:
-        self._kept[str(path)] = kept
+    def _use(self, path: Path, kept: _Kept) -> _Kept:
+        self._kept[str(path)] = self._used[str(path)] = kept
         return kept
