@@ -139,19 +139,6 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
-class SystemPatch:
-    """A change to the system prompt that is sent at its place in the conversation, not at the front."""
-
-    text: str
-    origin: Origin = None
-    memo: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
-
-
-Message: TypeAlias = UserMessage | AssistantMessage | ToolResult | SystemPatch
-Messages: TypeAlias = tuple[Message, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ToolSpec:
     """What a model is told of a tool. `parameters` is a JSON Schema object; treat it as immutable.
 
@@ -164,6 +151,56 @@ class ToolSpec:
     parameters: Mapping[str, Any]
     read_only: bool = False
     bulky: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChange:
+    """Tools that come and go inside a conversation, as seen by whoever read all that stands before.
+
+    `added` were never defined before. `changed` were, otherwise: from here on this definition holds. `back` were
+    taken away and are offered again, as they were. `removed` are offered no longer.
+    """
+
+    added: tuple[ToolSpec, ...] = ()
+    changed: tuple[ToolSpec, ...] = ()
+    back: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.back or self.removed)
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The names of all tools that can be called from here on and could not, or not so, before."""
+        return tuple(sorted([*(tool.name for tool in (*self.added, *self.changed)), *self.back]))
+
+    @property
+    def text(self) -> str:
+        """The change in words: what a model reads on every wire."""
+        lines = []
+        if self.offered:
+            lines.append(f"Tools that are now available: {', '.join(self.offered)}.")
+        if self.removed:
+            lines.append(f"Tools that are no longer available: {', '.join(self.removed)}.")
+        return "\n\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemPatch:
+    """A change to the system prompt that is sent at its place in the conversation, not at the front.
+
+    `text` says all of it in words. `tools` is for wires that take definitions of tools inside a conversation; on
+    others the definitions stand in the request's array of tools, and the words are all that is sent here.
+    """
+
+    text: str
+    origin: Origin = None
+    tools: ToolChange | None = None
+    memo: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+
+Message: TypeAlias = UserMessage | AssistantMessage | ToolResult | SystemPatch
+Messages: TypeAlias = tuple[Message, ...]
 
 
 Computed = TypeVar("Computed")

@@ -4,6 +4,7 @@ Laws:
 - `encode` of a longer list extends `encode` of a shorter one, message by message (block by block where the host
   demands strict alternation), as long as neither ends in the middle of a step.
 - All results of a step stand in one user message, in call order, before anything else (A2).
+- A patch is said in words in a user's message of its own, and tools change in one more (see `anthropic_tools`).
 - Thinking goes back byte for byte to the model that signed it, and to no other (A5, C7).
 
 Field names and shapes: https://docs.anthropic.com/en/api/messages and the types of the official SDK.
@@ -30,6 +31,7 @@ from ..messages import (
     remember,
 )
 from ..scrub import scrub
+from .anthropic_tools import apart, encode_change, encode_tools, takes_changes
 from .base import THINKING_LEVELS, Abilities, Payload
 from .common import (
     OPENING,
@@ -42,7 +44,6 @@ from .common import (
     is_clean,
     patch_text,
     remember_step,
-    schema,
     sendable_name,
     steps,
 )
@@ -78,11 +79,11 @@ def encode(
         encoded += encode_unit(item, abilities, model)
     if encoded and encoded[0]["role"] != "user":
         encoded.insert(0, opening(abilities))
-    offered = {"tools": [_encode_tool(tool, abilities) for tool in tools]} if tools else {}
+    offered = {"tools": encode_tools(tools, abilities)} if tools else {}
     return {
         **({} if is_blank(system) else {"system": [_text(scrub(system))]}),
         **offered,
-        "messages": _merge_neighbours(encoded) if abilities.strict_alternation else encoded,
+        "messages": _merge_neighbours(encoded) if abilities.strict_alternation else apart(encoded),
     }
 
 
@@ -153,12 +154,22 @@ def encode_unit(item: Message | tuple[ToolResult, ...], abilities: Abilities, mo
     if isinstance(item, AssistantMessage):
         key = f"{WIRE}/model={model!r}/unsigned={abilities.unsigned_thinking}"
         return remember(item, key, partial(_encode_reply, item, abilities, model))
+    if isinstance(item, SystemPatch):
+        inline = takes_changes(abilities)
+        key = f"{WIRE}/patch/{abilities.folds_patches}/{inline}/{abilities.schema_references}"
+        return remember(item, key, partial(_encode_patch, item, abilities, inline))
     return remember(item, f"{WIRE}/{image_memo(abilities)}", partial(_encode_user, item, abilities))
 
 
+def _encode_patch(patch: SystemPatch, abilities: Abilities, inline: bool) -> list[Encoded]:
+    """What changed in words, as a user's message of its own, then the tools where they can stand here."""
+    if abilities.folds_patches:
+        return []
+    words = Encoded({"role": "user", "content": [_text(patch_text(patch.text))]})
+    return [words, encode_change(patch.tools, abilities)] if inline and patch.tools else [words]
+
+
 def _encode_user(message: Message, abilities: Abilities) -> list[Encoded]:
-    if isinstance(message, SystemPatch):
-        return [Encoded({"role": "user", "content": [_text(patch_text(message.text))]})]
     assert isinstance(message, UserMessage)
     blocks = [_encode_part(part, abilities) for part in message.content if not _is_empty(part)]
     return [Encoded({"role": "user", "content": blocks or [_text(EMPTY_MESSAGE)]})]
@@ -251,14 +262,6 @@ def _image(image: Image) -> Block:
 
 def _text(text: str) -> Block:
     return {"type": "text", "text": text}
-
-
-def _encode_tool(tool: ToolSpec, abilities: Abilities) -> Block:
-    block: Block = {"name": scrub(tool.name)}
-    if not is_blank(tool.description):
-        block["description"] = scrub(tool.description)
-    block["input_schema"] = schema(tool.parameters, references=abilities.schema_references)
-    return block
 
 
 def merge(before: Encoded, after: Encoded) -> Encoded:

@@ -7,7 +7,7 @@ Laws:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .base import Payload
@@ -17,40 +17,53 @@ from .encoded import canonical, last, message_blocks, roll, roll_messages
 #: Marks a request may carry (A8).
 MOST_MARKS = 4
 
-#: The provider looks back 20 blocks from a mark for an older one (A9); a step may add more blocks than that.
-#: So further marks stand this many blocks before the last.
-STRIDE = 18
+#: The provider looks back 20 blocks from a mark, itself included, for an older one (A9); a step may add more than
+#: that. So in what is new since the last reply, further marks stand so many blocks apart.
+STRIDE = 15
+
+#: Messages at the end that marks are looked for in. An encoder shows no more of them than that, and its last.
+NEAREST = 60
 
 #: The lifetime of a mark that names none.
 SHORTEST = "5m"
 
 #: Blocks that can carry a mark. Thinking never can (A5).
-MARKABLE = frozenset({"text", "image", "tool_use", "tool_result", "document"})
+MARKABLE = frozenset({"text", "image", "tool_use", "tool_result", "document", "tool_addition", "tool_removal"})
 
 
-def mark_cache(body: Payload, ttl: str | None = None) -> Payload:
-    """`body` with cache marks: on the end of system and tools, on the newest block, and on up to two before it.
+def mark_cache(body: Payload, ttl: str | None = None, key: str | None = None) -> Payload:
+    """`body` with cache marks: on the system prompt, the newest block, where the request before this one ended, and on
+    the last tool, or within a long step each 15 blocks.
+
+    Where the request before ended is where the newest reply begins: its end is found there whatever the step has
+    added. The system prompt is rendered after the tools, so that its mark covers both; one on the tools keeps them warm
+    when a new epoch writes another system prompt.
 
     `ttl` is `5m` (also without one) or `1h`. A body that has marks already comes back as it is: whoever set them
-    knows why.
+    knows why. `key` says nothing on this wire.
     """
     if has_marks(body):
         return body
     mark: dict[str, str] = {"type": "ephemeral"}
     if ttl not in (None, SHORTEST):
         mark["ttl"] = str(ttl)
-    marked = dict(body)
-    room = MOST_MARKS
-    for part in ("system", "tools"):  # the system prompt is rendered after the tools: its mark covers both
-        blocks = marked.get(part)
-        if isinstance(blocks, list) and blocks and _can_carry(blocks[-1], part):
-            marked[part] = [*blocks[:-1], {**blocks[-1], "cache_control": mark}]
-            room -= 1
-            break
+    fronts = [(part, place) for part in ("system", "tools") if (place := _last_carrier(body, part)) is not None]
     messages = body.get("messages")
+    places = _places(messages, MOST_MARKS - len(fronts[:1])) if isinstance(messages, list) else []
+    marked = dict(body)
+    for part, place in fronts[: MOST_MARKS - len(places)]:
+        marked[part] = _with_mark(body[part], place, mark)
     if isinstance(messages, list):
-        marked["messages"] = _mark_messages(messages, room, mark)
+        marked["messages"] = _mark_messages(messages, places, mark)
     return marked
+
+
+def _last_carrier(body: Mapping[str, Any], part: str) -> int | None:
+    """The index of the last block of `part` that can carry a mark."""
+    blocks = body.get(part)
+    if not isinstance(blocks, list):
+        return None
+    return next((index for index in reversed(range(len(blocks))) if _can_carry(blocks[index], part)), None)
 
 
 def _can_carry(block: Any, part: str) -> bool:
@@ -64,28 +77,39 @@ def _can_carry(block: Any, part: str) -> bool:
     return block.get("type") in MARKABLE
 
 
-def _mark_messages(messages: list[Any], room: int, mark: dict[str, str]) -> list[Any]:
+def _with_mark(blocks: list[Any], index: int, mark: dict[str, str]) -> list[Any]:
+    return [*blocks[:index], {**blocks[index], "cache_control": mark}, *blocks[index + 1 :]]
+
+
+def _mark_messages(messages: list[Any], places: Iterable[tuple[int, int]], mark: dict[str, str]) -> list[Any]:
     marked = list(messages)
-    for position, index in _places(messages, room):
-        content = list(marked[position]["content"])
-        content[index] = {**content[index], "cache_control": mark}
-        marked[position] = {**marked[position], "content": content}
+    for position, index in places:
+        marked[position] = {**marked[position], "content": _with_mark(marked[position]["content"], index, mark)}
     return marked
 
 
-def _places(messages: Sequence[Any], room: int) -> Iterator[tuple[int, int]]:
-    """Where `room` marks go, from the newest block back: message and block."""
+def _places(messages: Sequence[Any], room: int) -> list[tuple[int, int]]:
+    """Where at most `room` marks go, from the newest block back: message and block."""
+    places: list[tuple[int, int]] = []
     passed = STRIDE  # blocks since the mark before, so that the very last block that can takes one
-    for position in range(len(messages) - 1, -1, -1):
-        blocks = _content(messages[position])
-        for index in range(len(blocks) - 1, -1, -1):
-            if passed >= STRIDE and _can_carry(blocks[index], "messages"):
-                yield position, index
-                room -= 1
+    answered = False  # the newest reply was passed
+    for position in range(len(messages) - 1, max(len(messages) - 1 - NEAREST, -1), -1):
+        reply = isinstance(messages[position], dict) and messages[position].get("role") == "assistant"
+        ends_here = answered and not reply
+        answered = answered or reply
+        for index, block in reversed(list(enumerate(_carriers(messages[position])))):
+            if (ends_here or passed >= STRIDE) and _can_carry(block, "messages"):
+                if ends_here:
+                    return [*places[: room - 1], (position, index)]
+                places.append((position, index))
                 passed = 0
-                if not room:
-                    return
             passed += 1
+    return places[:room]
+
+
+def _carriers(message: Any) -> list[Any]:
+    """The blocks of a message that the provider will not clear."""
+    return [] if isinstance(message, dict) and message.get("clear_at") is not None else _content(message)
 
 
 def _content(message: Any) -> list[Any]:

@@ -13,8 +13,10 @@ from typing import Any, Self
 
 from .anthropic_cache import marks
 from .anthropic_check_blocks import Block, Turn, check_names, check_turn, read_turn
-from .anthropic_check_fields import check_fields, tool_names
+from .anthropic_check_fields import check_fields
 from .anthropic_check_marks import Marks
+from .anthropic_check_tools import check_change, defined_names, tool_names
+from .anthropic_tools import CHANGES
 from .base import Abilities, Violation
 from .checking import MessageRules, check_whole, duplicate, refused, text_of
 from .common import is_blank
@@ -63,18 +65,30 @@ class AnthropicRules(MessageRules):
         if before is None:
             if turn.role != "user" and not turn.summary_first:
                 yield refused("A1", turn.where, f"the first message has role {turn.role}; it must be user")
-        elif turn.role == "system" and self.abilities.system_after_user and before.role != "user":
+        elif turn.role == "system" and self.abilities.system_after_user and before.role not in ("user", "system"):
             yield refused("A10", turn.where, f"a system message follows role {before.role}; it must follow user")
-        elif before.role == turn.role and self.abilities.strict_alternation:
+        elif before.role == turn.role != "system" and self.abilities.strict_alternation:
             yield refused("A1", turn.where, f"has role {turn.role}, as the one before; this host wants them in turn")
-        if before is not None and before.role == "system" and turn.role != "assistant":
+        if before is not None and before.role == "system" and turn.role == "user":
             yield refused("A10", before.where, "a system message must be last or followed by the assistant's")
         if turn.role == "system" and before is not None:
             if not self.abilities.system_after_user:
                 yield refused("A10", turn.where, "has role system; this model takes none inside messages")
-            for where, block in turn.blocks:
+            yield from self._check_system(turn)
+
+    def _check_system(self, turn: Turn) -> Iterator[Violation]:
+        """The blocks of a system message: text, and tools that come and go from here on."""
+        for where, block in turn.blocks:
+            if block["type"] not in CHANGES:
                 if block["type"] != "text":
                     yield refused("A10", where, f"a system message holds a {block['type']} block; only text may stand")
+                continue
+            if not self.abilities.inline_tools:
+                yield refused("A10", where, "changes tools inside the conversation; this host takes it only in tools")
+            if turn.clears:
+                yield refused("A10", where, "a system message with clear_at changes tools; it may only hold text")
+            yield from check_change(where, block, self.tools, self.abilities)
+            self.tools = self.tools | defined_names(block)  # not in place: forks share it
 
     def _check_images(self, where: str, block: Block) -> Iterator[Violation]:
         content = block.get("content")

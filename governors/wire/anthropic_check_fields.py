@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .anthropic_check_blocks import TOOL_NAME
+from .anthropic_check_tools import check_tools
 from .base import Abilities, Violation
-from .checking import misshapen, refused, text_of, unsorted_tools
+from .checking import misshapen, refused
 from .common import is_blank
-from .references import has_references
 
 SAMPLING = ("temperature", "top_p", "top_k")
 LEAST_BUDGET = 1_024
@@ -18,7 +17,7 @@ LEAST_BUDGET = 1_024
 def check_fields(head: Mapping[str, Any], abilities: Abilities) -> Iterator[Violation]:
     """The rules broken outside the messages."""
     yield from _check_system(head.get("system"))
-    yield from _check_tools(head.get("tools"), abilities)
+    yield from check_tools(head.get("tools"), abilities)
     yield from _check_thinking(head, abilities)
     yield from _check_sampling(head, abilities)
     yield from _check_prewarm(head)
@@ -38,47 +37,6 @@ def _check_system(system: Any) -> Iterator[Violation]:
             yield misshapen(where, "a text block", block)
         elif is_blank(block["text"]):
             yield refused("A4", where, "the text is empty (white space counts as empty)")
-
-
-def _check_tools(tools: Any, abilities: Abilities) -> Iterator[Violation]:
-    if tools is None:
-        return
-    if not isinstance(tools, list):
-        yield misshapen("tools", "a list", tools)
-        return
-    names: set[str] = set()
-    deferred = 0
-    for index, tool in enumerate(tools):
-        where = f"tools[{index}]"
-        if not isinstance(tool, dict):
-            yield misshapen(where, "an object", tool)
-            continue
-        name = text_of(tool.get("name"))
-        if not TOOL_NAME.fullmatch(name):
-            yield refused("A3", f"{where}.name", f"{name!r} is not 1 to 128 letters, digits, _ and -")
-        elif name in names:
-            yield refused("A3", f"{where}.name", f"two tools are named {name!r}")
-        names.add(name)
-        if tool.get("defer_loading"):
-            deferred += 1
-            if tool.get("cache_control") is not None:
-                yield refused("A3", where, "a tool with deferred loading carries a cache mark")
-        if tool.get("type") in (None, "custom"):  # the provider's own tools bring no schema
-            schema = tool.get("input_schema")
-            if not isinstance(schema, dict) or schema.get("type") != "object":
-                yield refused("SHAPE", f"{where}.input_schema", "is not a schema with type object")
-        if not abilities.schema_references and has_references(tool.get("input_schema")):
-            yield refused("GLM", f"{where}.input_schema", "holds a $ref, which this host does not follow")
-    if tools and deferred == len(tools):
-        yield refused("A3", "tools", "every tool has deferred loading; at least one must not")
-    yield from unsorted_tools([text_of(tool.get("name")) for tool in tools if isinstance(tool, dict)])
-
-
-def tool_names(tools: Any) -> frozenset[str]:
-    """The names of the request's tools."""
-    if not isinstance(tools, list):
-        return frozenset()
-    return frozenset(text_of(tool.get("name")) for tool in tools if isinstance(tool, dict))
 
 
 def _check_thinking(head: Mapping[str, Any], abilities: Abilities) -> Iterator[Violation]:

@@ -24,6 +24,7 @@ from ..messages import (
     UserMessage,
     UserPart,
 )
+from .anthropic_tools_decode import ToolReader, is_filler
 from .base import CannotDecode, Decoded
 from .common import dump, image_follows, image_label
 
@@ -42,8 +43,13 @@ def decode(payload: Mapping[str, Any] | Sequence[Any], *, model: str | None = No
         model = model if model is not None else payload.get("model")
     messages: list[Message] = []
     tools: dict[str, str] = {}
+    changes = ToolReader(payload.get("tools") if isinstance(payload, Mapping) else None)
     for position, message in enumerate(dicts):
-        messages += _decode_message(message, f"messages[{position}]", tools, model)
+        where = f"messages[{position}]"
+        if changes.are_in(message):
+            messages.append(changes.read(messages, message, where))
+        elif not is_filler(dicts, position):
+            messages += _decode_message(message, where, tools, model)
     return Decoded(system, tuple(messages))
 
 

@@ -23,6 +23,10 @@ THINKING_LEVELS = ("off", "low", "medium", "high", "max")
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
+#: The protocols' names for lifetimes of a cache, by seconds. The shortest of a provider needs no name.
+LIFETIMES = {1_800: "30m", 3_600: "1h", 43_200: "12h"}
+
+
 @dataclass(frozen=True, slots=True)
 class Violation:
     """One broken rule: its code in the list of wire rules (`A2`), where in the payload, and what is wrong."""
@@ -52,6 +56,7 @@ class Abilities:
     # order
     system_anywhere: bool = False  # a system or developer message may follow any message
     system_after_user: bool = False  # Anthropic: role system inside messages, after a user turn (A10)
+    folds_patches: bool = False  # takes no patch inside the conversation: all of it goes into the system prompt
     prefill: bool = False  # the last message may be the assistant's
     strict_alternation: bool = False  # the host demands user/assistant in turn
     # roles and fields (openai_chat)
@@ -62,6 +67,7 @@ class Abilities:
     stream_usage: bool = True  # takes stream_options.include_usage
     # tools and thinking
     tools: bool = True
+    inline_tools: bool = False  # takes definitions of tools inside the conversation (see `Wire.inline_tools`)
     schema_references: bool = True  # tool schemas may hold $ref; else they are written out (GLM)
     parallel_tools: bool = True
     forced_tool: bool = True  # takes a tool_choice that forces a call
@@ -74,6 +80,9 @@ class Abilities:
     replay_reasoning: bool = False  # reasoning_content goes back with the turn's calls (DeepSeek, Kimi, GLM)
     unsigned_thinking: bool = False  # anthropic: thinking goes back without signatures (DeepSeek)
     call_signatures: bool = False  # the first call of a reply goes back with its signature (Gemini)
+    # cache
+    cache_key: bool = False  # openai_chat: takes prompt_cache_key
+    # binding
     binds_prefix: bool = False  # reasoning is bound to the exact prefix (A6, O3)
     drop_block: bool = False  # a mismatch drops the block instead of refusing the request
 

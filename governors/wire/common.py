@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..arguments import MAX_DEPTH, parse_object
-from ..messages import Image, Text, ToolCall, ToolResult
+from ..messages import Image, Message, Text, ToolCall, ToolResult, UserMessage
 from ..scrub import may_hide_surrogate, scrub
 from .base import EFFORTS, THINKING_LEVELS, Abilities, CannotDecode
 from .encoded import Encoded
@@ -22,6 +22,7 @@ from .references import inlined
 OPENING = "(the assistant speaks first)"
 
 _DATA_URI = re.compile(r"data:(?P<media_type>[^;,]+);base64,(?P<data>.*)", re.DOTALL)
+_TAGGED = re.compile(r"<system-update>\n(?P<text>.*)\n</system-update>", re.DOTALL)
 _NAME_REFUSED = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -131,6 +132,17 @@ def image_label(result: ToolResult) -> str:
 def patch_text(text: str) -> str:
     """A system patch as user-role text: tagged, so that it is told from what a person wrote."""
     return f"<system-update>\n{scrub(text)}\n</system-update>"
+
+
+def untagged(message: Message | None) -> str | None:
+    """The words of a patch that was sent as a user's message; None when it is none.
+
+    Only for a message that an addition of tools follows: a person can write the tag too, but cannot add tools.
+    """
+    if not isinstance(message, UserMessage) or len(message.content) != 1:
+        return None
+    match = _TAGGED.fullmatch(message.text)
+    return match["text"] if match else None
 
 
 def data_uri(url: Any, where: str) -> Image:

@@ -104,6 +104,11 @@ def last(digests: Iterable[bytes], start: bytes = b"") -> bytes:
     return newest
 
 
+def cache_key(blocks: Iterable[bytes]) -> str:
+    """A `prompt_cache_key` for requests that begin with `blocks`: it tells nothing of what they hold."""
+    return hashlib.sha256(b"\n".join(blocks)).hexdigest()[:32]
+
+
 def rolling_hash(blocks: Iterable[bytes]) -> str:
     """SHA-256 in hex, rolled block by block: each step hashes the digest so far and the next block."""
     return last(roll(b"", blocks)).hex()

@@ -18,11 +18,10 @@ from typing import Any
 from ..messages import Message, ToolResult, ToolSpec
 from .base import Abilities, Payload, Violation
 from .checking import MessageRules
-from .encoded import Encoded, dump_bytes, roll, roll_messages
+from .encoded import Encoded, cache_key, dump_bytes, roll, roll_messages
 from .protocol import Wire
 
-#: Messages at the end that a wire may put cache marks on. Four marks, 18 blocks or a few more apart, need 55 at most:
-#: every message that is encoded has a block that can carry one.
+#: Messages at the end that a wire may put cache marks on: more than it looks at.
 _WINDOW = 64
 
 _SYSTEM_ROLES = ("system", "developer")
@@ -55,6 +54,8 @@ class Encoder:
         self._items: list[Encoded] = []
         self._raws: list[bytes] = []
         self._digests = list(roll(b"", wire.prefix_blocks(self._lead)))
+        begins = wire.prefix_blocks({**self._lead, self._way.part: leading}) if abilities.cache_key else ()
+        self._key = cache_key(begins) if abilities.cache_key else None
         self._results: list[ToolResult] = []
         self._newest: Encoded | None = None  # on hosts that want the roles in turn: what the next may join
         self._opened = False
@@ -100,7 +101,7 @@ class Encoder:
     def body(self, ttl: str | None = None) -> Payload:
         """The request with its cache marks. Its messages are shared with the encoder: nobody changes them."""
         start, near = self._window()
-        marked = self._wire.mark_cache(self._head(near), ttl)
+        marked = self._wire.mark_cache(self._head(near), ttl, self._key)
         return {**marked, self._way.part: self._items[:start] + marked[self._way.part]}
 
     def to_bytes(self, ttl: str | None = None) -> bytes:
@@ -110,7 +111,7 @@ class Encoder:
         """
         start, near = self._window()
         opening, raws, closing = [], self._raws[:start], b""
-        for key, value in self._wire.mark_cache(self._head(near), ttl).items():
+        for key, value in self._wire.mark_cache(self._head(near), ttl, self._key).items():
             if key == self._way.part:
                 new = zip(near, value, strict=True)
                 raws += [item.raw if item is given else item.raw_marked(given) for item, given in new]
@@ -149,6 +150,9 @@ class Encoder:
             if opening is not None:
                 self._add(opening)
         if not self._in_turn:
+            filler = self._way.between(self._items[-1], message) if self._way.between and self._items else None
+            if filler is not None:
+                self._settle(filler)
             self._settle(message)
             return
         joined = self._joined(self._newest, message)

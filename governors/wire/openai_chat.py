@@ -119,9 +119,18 @@ def _thinking_fields(level: str, abilities: Abilities, with_tools: bool) -> dict
     return fields
 
 
-def mark_cache(body: Payload, ttl: str | None = None) -> Payload:
-    """`body` itself: hosts of this protocol cache by themselves and take no marks."""
-    return body
+def mark_cache(body: Payload, ttl: str | None = None, key: str | None = None) -> Payload:
+    """`body` with `key` as its `prompt_cache_key`; itself without, or when it has one. Hosts of this protocol cache by
+    themselves and take no marks."""
+    if key is None or "prompt_cache_key" in body:
+        return body
+    rest = {name: value for name, value in body.items() if name != "messages"}
+    return {**rest, "prompt_cache_key": key, **({"messages": body["messages"]} if "messages" in body else {})}
+
+
+def takes_changes(abilities: Abilities) -> bool:
+    """False: on this wire tools stand in the request's array and nowhere else."""
+    return False
 
 
 def _system_role(abilities: Abilities) -> str:
@@ -136,6 +145,8 @@ def encode_unit(item: Message | tuple[ToolResult, ...], abilities: Abilities, mo
     if isinstance(item, AssistantMessage):
         shape = f"null={abilities.null_content}/reasoning={abilities.replay_reasoning}/{abilities.call_signatures}"
         return remember(item, f"{WIRE}/{shape}/model={model!r}", partial(_encode_reply, item, abilities, model))
+    if isinstance(item, SystemPatch) and abilities.folds_patches:
+        return []
     anywhere = abilities.system_anywhere and not abilities.strict_alternation  # there it would part two of one role
     role = _system_role(abilities) if anywhere else "user"
     key = f"{WIRE}/{image_memo(abilities)}/patch={role}"

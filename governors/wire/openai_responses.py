@@ -36,6 +36,7 @@ from ..scrub import scrub
 from .base import Abilities, Payload
 from .common import (
     arguments_text,
+    dump,
     effort_for,
     image_left_out,
     image_memo,
@@ -53,6 +54,9 @@ WIRE = "openai_responses"
 
 #: The least `max_output_tokens` that the provider takes (O5).
 LEAST_OUTPUT = 16
+
+#: Tells of a tool whose definition stands earlier in the request, and holds no longer.
+CHANGED = "This tool has changed. In place of its earlier definition this one holds:\n{tool}"
 
 ENCRYPTED = "reasoning.encrypted_content"
 
@@ -107,8 +111,15 @@ def encode_unit(item: Message | tuple[ToolResult, ...], abilities: Abilities, mo
         return remember_step(item, f"{WIRE}/{image_memo(abilities)}", partial(_encode_step, item, abilities))
     if isinstance(item, AssistantMessage):
         return remember(item, f"{WIRE}/model={model!r}", partial(_encode_reply, item, model))
-    role = patch_role(abilities)
-    return remember(item, f"{WIRE}/{image_memo(abilities)}/{role}", partial(_encode_user, item, abilities, role))
+    if isinstance(item, SystemPatch):
+        key = f"{WIRE}/patch/{patch_role(abilities)}/{abilities.folds_patches}/{abilities.inline_tools}"
+        return remember(item, f"{key}/{abilities.schema_references}", partial(_encode_patch, item, abilities))
+    return remember(item, f"{WIRE}/{image_memo(abilities)}", partial(_encode_user, item, abilities))
+
+
+def takes_changes(abilities: Abilities) -> bool:
+    """Whether tools may come inside the conversation (O3)."""
+    return abilities.inline_tools
 
 
 def patch_role(abilities: Abilities) -> str:
@@ -122,10 +133,25 @@ def opening(abilities: Abilities) -> None:
     """None: on this wire the assistant may speak first."""
 
 
-def _encode_user(message: Message, abilities: Abilities, role: str) -> list[Encoded]:
-    if isinstance(message, SystemPatch):
-        plain = role != "user" and not is_blank(message.text)
-        return [_message(role, [_input_text(scrub(message.text) if plain else patch_text(message.text))])]
+def _encode_patch(patch: SystemPatch, abilities: Abilities) -> list[Encoded]:
+    """What changed in words, then the tools that are new, where they can stand here.
+
+    What a second definition of a name does is not documented: a tool that changed is told in words, and the first
+    definition stays. A tool that is back was defined before; one that is gone is told in words.
+    """
+    if abilities.folds_patches:
+        return []
+    change, role = (patch.tools if abilities.inline_tools else None), patch_role(abilities)
+    changed = [CHANGED.format(tool=dump(_encode_tool(tool, abilities))) for tool in change.changed] if change else []
+    text = "\n\n".join(part for part in (scrub(patch.text), *changed) if part)
+    words = _message(role, [_input_text(text if role != "user" and not is_blank(text) else patch_text(text))])
+    if not change or not change.added:
+        return [words]
+    added = [_encode_tool(tool, abilities) for tool in change.added]
+    return [words, Encoded({"type": "additional_tools", "role": "developer", "tools": added})]
+
+
+def _encode_user(message: Message, abilities: Abilities) -> list[Encoded]:
     assert isinstance(message, UserMessage)
     parts = [_encode_part(part, abilities) for part in message.content if not _is_empty(part)]
     return [_message("user", parts or [_input_text(EMPTY_MESSAGE)])]

@@ -13,7 +13,15 @@ from typing import Any
 
 from .base import Abilities, Violation
 from .checking import MessageRules, check_whole, misshapen, refused, text_of
-from .openai_responses_check_parts import check_call, check_content, check_fields, check_identity, check_reasoning
+from .openai_responses_check_parts import (
+    check_call,
+    check_content,
+    check_fields,
+    check_identity,
+    check_reasoning,
+    check_tools,
+    tool_names,
+)
 
 ROLES = ("user", "assistant", "system", "developer")
 
@@ -40,6 +48,7 @@ class ResponsesRules(MessageRules):
         self.reasoning = ""  # the place of a reasoning item whose following item has not come
         self.trigger = ""  # the place of a compaction trigger
         self.breakpoints = 0
+        self.tools = tool_names(self.head.get("tools"))
 
     def take(self, message: Any, where: str) -> Iterator[Violation]:
         if self.trigger:
@@ -61,6 +70,8 @@ class ResponsesRules(MessageRules):
             yield from self._check_pairing(where, message)
         elif kind in OUTPUTS:
             yield from self._check_output(where, message)
+        elif kind == "additional_tools":
+            yield from self._check_tools(where, message)
         elif kind == "compaction":
             if not text_of(message.get("encrypted_content")):
                 yield refused(
@@ -85,6 +96,21 @@ class ResponsesRules(MessageRules):
         content = message.get("content")
         yield from check_content(f"{where}.content", content)
         yield from self._check_parts(f"{where}.content", content)
+
+    def _check_tools(self, where: str, item: dict[str, Any]) -> Iterator[Violation]:
+        """Tools that come inside the conversation."""
+        if not self.abilities.inline_tools:
+            yield refused("O3", where, "defines tools inside the conversation; this model takes none there")
+        if item.get("role") != "developer":
+            yield refused("O3", f"{where}.role", f"is {item.get('role')!r}; tools are added by developer alone")
+        if not item.get("tools"):
+            yield misshapen(f"{where}.tools", "a list of at least one tool", item.get("tools"))
+        yield from check_tools(item.get("tools"), self.abilities, f"{where}.tools")
+        new = tool_names(item.get("tools"))
+        for name in sorted(new & self.tools):
+            problem = f"{name!r} is defined already; which of two definitions holds is not documented"
+            yield Violation("O3", "S", where, problem)
+        self.tools = self.tools | new  # not in place: forks share it
 
     def _check_parts(self, where: str, content: Any) -> Iterator[Violation]:
         """Count breakpoints and images."""

@@ -40,18 +40,25 @@ def check_fields(head: Mapping[str, Any], abilities: Abilities) -> Iterator[Viol
         yield Violation("O2", "S", "include", problem)
     if head.get("prompt_cache_retention") is not None:
         yield Violation("O6", "$", "prompt_cache_retention", "is deprecated; prompt_cache_options.ttl takes its place")
-    yield from _check_tools(head.get("tools"), abilities)
+    yield from check_tools(head.get("tools"), abilities, "tools")
 
 
-def _check_tools(tools: Any, abilities: Abilities) -> Iterator[Violation]:
+def tool_names(tools: Any) -> frozenset[str]:
+    """The names of the functions in a list of tools."""
+    named = (tool.get("name") for tool in tools if isinstance(tool, dict)) if isinstance(tools, list) else ()
+    return frozenset(name for name in named if isinstance(name, str) and name)
+
+
+def check_tools(tools: Any, abilities: Abilities, place: str) -> Iterator[Violation]:
+    """A list of tools, at the front of a request or inside the conversation."""
     if tools is None:
         return
     if not isinstance(tools, list):
-        yield misshapen("tools", "a list", tools)
+        yield misshapen(place, "a list", tools)
         return
     names = []
     for index, tool in enumerate(tools):
-        where = f"tools[{index}]"
+        where = f"{place}[{index}]"
         if not isinstance(tool, dict) or not isinstance(tool.get("type"), str):
             yield misshapen(where, "a tool with a type", tool)
         elif tool["type"] == "function":

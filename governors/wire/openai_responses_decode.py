@@ -20,12 +20,14 @@ from ..messages import (
     Text,
     Thinking,
     ToolCall,
+    ToolChange,
     ToolResult,
+    ToolSpec,
     UserMessage,
     UserPart,
 )
 from .base import CannotDecode, Decoded
-from .common import data_uri, dump
+from .common import data_uri, dump, untagged
 from .openai_responses import WIRE
 
 SYSTEM_ROLES = ("system", "developer")
@@ -59,12 +61,34 @@ def decode(payload: Mapping[str, Any] | Sequence[Any], *, model: str | None = No
             continue
         messages += _reply(reply, model)
         reply = []
-        if position == 0 and not system and item.get("role") in SYSTEM_ROLES:
+        if item.get("type") == "additional_tools":
+            messages.append(_with_tools(messages, item, where))
+        elif position == 0 and not system and item.get("role") in SYSTEM_ROLES:
             system = _text(item.get("content"), f"{where}.content")
         else:
             messages.append(_decode_item(item, where, tools))
     messages += _reply(reply, model)
     return Decoded(system, tuple(messages))
+
+
+def _with_tools(messages: list[Message], item: Mapping[str, Any], where: str) -> SystemPatch:
+    """The patch that brings the tools of `item`: the one just before, where its words stand, or one of its own."""
+    change = ToolChange(added=tuple(_decode_tools(item.get("tools"), f"{where}.tools")))
+    before = messages[-1] if messages else None
+    text = before.text if isinstance(before, SystemPatch) and before.tools is None else untagged(before)
+    if text is None:
+        return SystemPatch(change.text, tools=change)
+    messages.pop()
+    return SystemPatch(text, tools=change)
+
+
+def _decode_tools(tools: Any, where: str) -> Iterator[ToolSpec]:
+    for index, tool in enumerate(tools if isinstance(tools, Sequence) and not isinstance(tools, str) else ()):
+        if not isinstance(tool, Mapping) or tool.get("type") != "function":
+            raise CannotDecode(f"{where}[{index}] is no function; only functions can be read there")
+        parameters = tool.get("parameters")
+        known = parameters if isinstance(parameters, Mapping) else {}
+        yield ToolSpec(str(tool.get("name") or ""), str(tool.get("description") or ""), known)
 
 
 def _is_of_reply(item: Mapping[str, Any]) -> bool:

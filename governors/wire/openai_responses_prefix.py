@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .base import Payload
-from .encoded import canonical, last, message_blocks, roll, roll_messages
+from .encoded import cache_key, canonical, last, message_blocks, roll, roll_messages
 
 
-def mark_cache(body: Payload, ttl: str | None = None) -> Payload:
+def mark_cache(body: Payload, ttl: str | None = None, key: str | None = None) -> Payload:
     """`body` with a `prompt_cache_key`: requests with the same instructions and tools go where their cache is (O6).
 
-    The provider sets its breakpoint at the end by itself; `ttl` is its lifetime, `30m` or `12h`. A body that has a
-    key already comes back as it is.
+    `key` is made of those when it is not given: it stays for as long as they do, so sessions that begin alike share
+    it, and it says nothing of the user. The provider sets its breakpoint at the end by itself; `ttl` is its lifetime,
+    `30m` or `12h`. A body that has a key already comes back as it is.
     """
     if "prompt_cache_key" in body:
         return body
-    key = hashlib.sha256(b"\n".join(_leading_blocks(body))).hexdigest()[:32]
+    key = key or cache_key(_leading_blocks(body))
     input_last = {name: value for name, value in body.items() if name != "input"}
     input_last["prompt_cache_key"] = key
     if ttl is not None:

@@ -38,9 +38,10 @@ class Body(Protocol):
 
 class MarkCache(Protocol):
     """`ttl` asks for a lifetime that the provider names (`5m` and `1h` on anthropic, `30m` and `12h` on
-    openai_responses); None is its shortest."""
+    openai_responses); None is its shortest. `key` is a `prompt_cache_key` where the protocol has one: requests that
+    begin alike should have the same."""
 
-    def __call__(self, body: Payload, ttl: str | None = None) -> Payload: ...
+    def __call__(self, body: Payload, ttl: str | None = None, key: str | None = None) -> Payload: ...
 
 
 class Decode(Protocol):
@@ -56,6 +57,7 @@ class Stepwise:
     message of two neighbours, for hosts that want the roles in turn (None: this wire has no such hosts). `rules`
     begins a check with the body's other parts. `split` gives a message's blocks; `reasoning` says of each block
     whether it is of a reply, and what its reasoning is signed with. `binding_rule` is the code of the rule on that.
+    `between` gives what has to stand between two neighbours (None: nothing ever has to).
     """
 
     part: str
@@ -66,6 +68,7 @@ class Stepwise:
     split: Callable[[Any], Iterator[bytes]]
     reasoning: Callable[[Any], Iterator[tuple[bool, str | None]]]
     binding_rule: Literal["A6", "O3"] = "A6"
+    between: Callable[[Mapping[str, Any], Mapping[str, Any]], Encoded | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,4 +89,5 @@ class Wire:
     decode: Decode
     prefix_blocks: Callable[[Mapping[str, Any]], list[bytes]]
     prefix_hash: Callable[[Mapping[str, Any]], str]
+    inline_tools: Callable[[Abilities], bool]
     stepwise: Stepwise

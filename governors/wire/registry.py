@@ -10,6 +10,7 @@ from . import (
     anthropic_cache,
     anthropic_check,
     anthropic_decode,
+    anthropic_tools,
     openai_chat,
     openai_chat_check,
     openai_chat_decode,
@@ -32,6 +33,7 @@ WIRES: Mapping[str, Wire] = MappingProxyType(
             decode=anthropic_decode.decode,
             prefix_blocks=anthropic_cache.prefix_blocks,
             prefix_hash=anthropic_cache.prefix_hash,
+            inline_tools=anthropic_tools.takes_changes,
             stepwise=Stepwise(
                 part="messages",
                 encode_unit=anthropic.encode_unit,
@@ -40,6 +42,7 @@ WIRES: Mapping[str, Wire] = MappingProxyType(
                 rules=anthropic_check.AnthropicRules,
                 split=anthropic_cache.split,
                 reasoning=anthropic_cache.reasoning,
+                between=anthropic_tools.between,
             ),
         ),
         "openai_chat": Wire(
@@ -51,6 +54,7 @@ WIRES: Mapping[str, Wire] = MappingProxyType(
             decode=openai_chat_decode.decode,
             prefix_blocks=openai_chat_prefix.prefix_blocks,
             prefix_hash=openai_chat_prefix.prefix_hash,
+            inline_tools=openai_chat.takes_changes,
             stepwise=Stepwise(
                 part="messages",
                 encode_unit=openai_chat.encode_unit,
@@ -70,6 +74,7 @@ WIRES: Mapping[str, Wire] = MappingProxyType(
             decode=openai_responses_decode.decode,
             prefix_blocks=openai_responses_prefix.prefix_blocks,
             prefix_hash=openai_responses_prefix.prefix_hash,
+            inline_tools=openai_responses.takes_changes,
             stepwise=Stepwise(
                 part="input",
                 encode_unit=openai_responses.encode_unit,

@@ -30,13 +30,15 @@ from ..session.projection import Projection
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What stands around the messages of a request; another frame is another conversation with the model."""
+    """What stands around the messages of a request; another frame is another conversation with the model. `array` are
+    the tools that lead the request, `tools` those and the ones that patches bring."""
 
     model: ModelInfo
     budget: Budget
     factor: float
     system: str
     tools: tuple[ToolSpec, ...]
+    array: tuple[ToolSpec, ...]
     head: int | None
     thinking: str | None
     spared: frozenset[str] = frozenset()
@@ -96,7 +98,7 @@ class Drafts:
                 Encoder(
                     WIRES[info.wire],
                     system=frame.system,
-                    tools=frame.tools,
+                    tools=frame.array,
                     abilities=info.abilities,
                     model=info.id,
                     max_output=frame.budget.max_output,

@@ -19,6 +19,7 @@ from governors.messages import AssistantMessage, Messages, UserMessage
 from governors.policy import Moment
 from governors.report import Governed
 from governors.tokens import message_tokens, scaled
+from governors.wire import WIRES
 from governors.wire.encoder import Encoder
 
 from ..providers.base import ChosenModel, ModelInfo
@@ -30,8 +31,10 @@ from ..session.entries import (
     OutcomeRecord,
     Record,
     RequestRecord,
+    SystemRecord,
 )
-from ..session.projection import Projection
+from ..session.projection import Projection, system_state
+from ..session.sections import SystemState, front
 from ..session.standing import Standing, standing_of
 from .decided import records_of, without_pins
 from .drafts import Drafts, Frame, Place
@@ -142,12 +145,16 @@ def _decisions(branch: Sequence[Entry]) -> tuple[int, ...]:
 
 def _frame(situation: Situation, projection: Projection, standing: Standing) -> Frame:
     info = situation.model.info
+    inline, folds = WIRES[info.wire].inline_tools(info.abilities), info.abilities.folds_patches
+    system, array = front(projection.baseline, projection.state, inline=inline, folds=folds)
+    brought = situation.drafts.live.rendering.brought if inline else ()
     return Frame(
         model=info,
         budget=situation.budget,
         factor=situation.fit.factor,
-        system=projection.baseline.text,
-        tools=projection.tools if info.abilities.tools else (),
+        system=system,
+        tools=(*array, *brought) if info.abilities.tools else (),
+        array=array if info.abilities.tools else (),
         head=projection.head,
         thinking=projection.settings.get("thinking", situation.thinking),
         spared=situation.drafts.live.spared(standing.pins),
@@ -160,18 +167,20 @@ def _place(situation: Situation, projection: Projection, standing: Standing) -> 
         turn=rendering.places.get(situation.turn, 0),
         boundaries=rendering.openings,
         lead=lambda: sum(1 for _ in takewhile(lambda message: message.origin == projection.head, messages)),
-        measured_since=partial(_measured_since, messages, situation.branch, standing.redaction),
+        measured_since=partial(_measured_since, messages, situation, standing.redaction),
     )
 
 
-def _measured_since(messages: Messages, branch: Sequence[Entry], redaction: int) -> int:
-    """The index of the first reply to a request that was made after the newest head, edit or redaction: only from there
-    on does a reply's usage tell how large the request is now."""
+def _measured_since(messages: Messages, situation: Situation, redaction: int) -> int:
+    """The index of the first reply to a request that was made after the newest head, edit, redaction or change of what
+    is counted at the front: only from there on does a reply's usage tell how large the request is now."""
     measured: set[int] = set()
-    answered = 0
-    for entry in takewhile(lambda entry: entry.id > redaction, reversed(branch)):
+    answered, folds = 0, situation.model.info.abilities.folds_patches
+    for entry in takewhile(lambda entry: entry.id > redaction, reversed(situation.branch)):
         match entry.record:
             case HeadRecord() | EditRecord():
+                break
+            case SystemRecord() as record if record.tools_added or folds:
                 break
             case MessageRecord(role="assistant"):
                 answered = entry.id
@@ -205,9 +214,24 @@ def _cause(situation: Situation, encoder: Encoder, redaction: int) -> str | None
         return "edit"
     if redaction > newest.id:
         return "redact"
-    if any(entry.record.type == "system" for entry in later):
-        return "tools"
+    if any(isinstance(entry.record, SystemRecord) for entry in later):
+        return "system folded" if info.abilities.folds_patches else "tools"
     return "unexplained"
+
+
+def front_moved(branch: Sequence[Entry], info: ModelInfo) -> bool:
+    """Whether what leads the request has changed since the last one: then nothing of the cache can be read, and an edit
+    costs nothing more."""
+    since = tuple(takewhile(lambda entry: not isinstance(entry.record, RequestRecord), reversed(branch)))
+    records = [entry.record for entry in reversed(since) if isinstance(entry.record, SystemRecord)]
+    if info.abilities.folds_patches or WIRES[info.wire].inline_tools(info.abilities):
+        return info.abilities.folds_patches and bool(records)
+    if not any(record.tools_added for record in records):
+        return False
+    before = after = system_state(branch[: len(branch) - len(since)]) or SystemState()
+    for record in records:
+        after = after.patched(record)
+    return before.offered != after.offered
 
 
 def _same_chain(record: Record, info: ModelInfo) -> bool:

@@ -14,11 +14,10 @@ from functools import partial
 import anyio
 import anyio.to_thread
 
-from governors.economy import SHORT
 from governors.messages import AssistantMessage, Text, Thinking, ToolCall
 from governors.scrub import scrub
 from governors.tokens import load_vocabulary, vocabulary_loaded
-from governors.wire.base import Payload
+from governors.wire.base import LIFETIMES, Payload
 
 from ..events import (
     HistoryCut,
@@ -57,7 +56,7 @@ from .announce import Announcer
 from .drafts import Drafts
 from .ease import at_ease
 from .fit import Fit, fit_setting, known_fit, learn
-from .prepare import Decided, Prepared, Situation, prepare
+from .prepare import Decided, Prepared, Situation, front_moved, prepare
 from .thrift import Thrift
 
 _MOST_DECISIONS = 4  # each must bring the request down; more would mean that they do not
@@ -115,6 +114,8 @@ async def _prepare(desk: Desk, model: ChosenModel, fit: Fit, turn: int, *, weigh
         with anyio.move_on_after(_VOCABULARY_WAIT):  # until it is there, counting is by bytes, an upper bound
             await anyio.to_thread.run_sync(load_vocabulary, abandon_on_cancel=True)
     session, thrift = desk.session, desk.thrift(model)
+    if front_moved(tuple(session.branch()), model.info):
+        thrift.moved()
     cache = thrift.wanted(desk.now()) if weigh else None
     for _ in range(_MOST_DECISIONS):
         standing, branch = desk.standing(), tuple(session.branch())
@@ -148,7 +149,7 @@ async def _call(desk: Desk, model: ChosenModel, prepared: Prepared) -> StepResul
     sent_at = desk.now()
     lifetime = thrift.lifetime(sent_at, prepared.record.forecast)
     record = replace(prepared.record, lifetime=lifetime)
-    body = prepared.draft.body("1h" if lifetime > SHORT else None)
+    body = prepared.draft.body(LIFETIMES.get(lifetime))
     (request,) = await desk.session.append(record)
     desk.announcer.emit(
         RequestSent(

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from governors.economy import SHORT
 from governors.messages import Messages, ToolSpec
 from governors.wire import WIRES
-from governors.wire.base import Payload
+from governors.wire.base import LIFETIMES, Payload
 from governors.wire.encoder import Encoder
 
 from ..errors import SessionError
@@ -22,6 +21,7 @@ from ..providers.base import ModelInfo
 from ..session.entries import Entry, RequestRecord, SettingRecord
 from ..session.projection import Projection, project
 from ..session.redaction import redacted_entries
+from ..session.sections import front
 from ..session.tree import Tree
 from .segments import tip_of
 from .veil import hidden_entries, veiled
@@ -70,19 +70,20 @@ def as_model(entries: Sequence[Entry], entry: int, model: ModelInfo | None = Non
     shown = sent if not hidden else project(Tree(veiled(entries)).branch_to(until), hidden)
     if model is None:
         return _without_model(entry, request, shown)
-    ttl = "1h" if request is not None and request.lifetime > SHORT else None
+    ttl = LIFETIMES.get(request.lifetime) if request is not None else None
     limit = _max_output(before, model)
     proof = _encoder(sent, model, limit, thinking)
     if request is not None and proof.prefix != request.prefix:
         model, proof = _nearest(sent, model, limit, thinking, request, proof)
     display = proof if shown is sent else _encoder(shown, model, limit, thinking)
+    system, tools = _front(shown, model)
     same = None if request is None else proof.prefix == request.prefix
     return Seen(
         entry=entry,
         model=model,
         request=request,
-        system=shown.baseline.text,
-        tools=shown.tools if model.abilities.tools else (),
+        system=system,
+        tools=tools,
         messages=shown.messages,
         body=display.body(ttl),
         data=display.to_bytes(ttl),
@@ -112,10 +113,11 @@ def _encoder(shown: Projection, model: ModelInfo, max_output: int, thinking: str
     wire = WIRES.get(model.wire)
     if wire is None:
         raise SessionError(f"the wire {model.wire!r} of this request is not known to this version")
+    system, tools = _front(shown, model)
     encoder = Encoder(
         wire,
-        system=shown.baseline.text,
-        tools=shown.tools if model.abilities.tools else (),
+        system=system,
+        tools=tools,
         abilities=model.abilities,
         model=model.id,
         max_output=max_output,
@@ -123,6 +125,14 @@ def _encoder(shown: Projection, model: ModelInfo, max_output: int, thinking: str
     )
     encoder.append(shown.messages)
     return encoder
+
+
+def _front(shown: Projection, model: ModelInfo) -> tuple[str, tuple[ToolSpec, ...]]:
+    """The system prompt and the tools that lead a request to `model`."""
+    wire, able = WIRES.get(model.wire), model.abilities
+    inline = wire is not None and wire.inline_tools(able)
+    system, tools = front(shown.baseline, shown.state, inline=inline, folds=able.folds_patches)
+    return system, tools if able.tools else ()
 
 
 def _max_output(before: Sequence[Entry], model: ModelInfo) -> int:

@@ -19,11 +19,11 @@ from governors.messages import (
     AssistantMessage,
     Image,
     Message,
-    SystemPatch,
     Text,
     Thinking,
     ToolCall,
     ToolResult,
+    ToolSpec,
     UserMessage,
 )
 from governors.repair import late_result, stand_in
@@ -47,7 +47,7 @@ from .entries import (
 from .pins import pins_message
 from .ranges import Range, range_of
 from .redaction import REDACTED
-from .sections import SystemState, news, state_of
+from .sections import SystemState, patch_of, state_of
 
 INTERRUPTED = "[The reply before this message was interrupted; the user saw only a part of it.]"
 OTHER_BRANCH = "[What happened on another branch of this conversation, which was left:]"
@@ -59,7 +59,7 @@ _Made = TypeVar("_Made", bound=Message)
 class Rendering:
     """Begins at the head `head` (None: at the first entry). `places` are the indices of users' messages by their
     entry, `openings` the indices of those that opened a turn, `stand_ins` those of the calls without a result;
-    `restored` are the entries that a person wanted to see again."""
+    `restored` are the entries that a person wanted to see again; `brought` the tools that patches define."""
 
     def __init__(self, head: Entry | None, redacted: Collection[int] = ()) -> None:
         self.messages: list[Message] = []
@@ -71,6 +71,7 @@ class Rendering:
         self.restored: set[int] = set()
         self.edited = 0  # edits since the head
         self.baseline = self.state = SystemState()
+        self.brought: tuple[ToolSpec, ...] = ()
         self.has_system = head is not None
         self.head = head
         self._answers = Answers()
@@ -133,6 +134,7 @@ class Rendering:
         if record is None or head is None:
             return
         self.baseline = self.state = state_of(record.baseline)
+        self.has_system = bool(record.baseline.sections or record.baseline.tools)  # an imported one has neither
         self._range = range_of(record)
         if record.placement == "first":
             self._summary(head, record)
@@ -269,12 +271,15 @@ class Rendering:
         self.messages.append(_made(entry, key, lambda: late_result(result, str(record.call[0]))))
 
     def _system(self, entry: Entry, record: SystemRecord) -> None:
+        if self.head is not None and entry.id < self.head.id:
+            return  # the head's baseline holds it
         if not self.has_system:
             self.baseline = self.state = self.baseline.patched(record)
             self.has_system = True
-        elif self.head is None or entry.id > self.head.id:
-            self.state = self.state.patched(record)
-            self.messages.append(_made(entry, "patch", lambda: SystemPatch(news(record), origin=entry.id)))
+        else:
+            before, self.state = self.state, self.state.patched(record)
+            self.messages.append(_made(entry, "patch", lambda: patch_of(before, record, entry.id)))
+            self.brought = (*self.brought, *record.tools_added)
 
     def _mark_gap(self) -> None:
         """Where the first of the steps that went out of view stood, one constant line says so."""

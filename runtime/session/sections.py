@@ -1,5 +1,10 @@
 """The system prompt and the tools as the log knows them: a state that `system` entries patch.
 
+How tools reach a model hangs on the wire (`Wire.inline_tools`). Where they can be defined inside the conversation, the
+array stays that of the baseline, and each patch brings what is new. Elsewhere the array grows at its end, which moves
+the prefix, as does a definition that changed: it takes the place of the old one. A removal is told at its place and
+moves nothing on either; the array is cleaned at the next head.
+
 A patch that is sent at its place in the conversation is worded by what it holds alone; it describes the state that
 changed and gives no orders.
 """
@@ -9,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from governors.messages import ToolSpec
+from governors.messages import SystemPatch, ToolChange, ToolSpec
 
 from ..sections import Section, Sections, apply, patch_text, render
 from .entries import Baseline, SystemRecord
@@ -55,6 +60,17 @@ def _sorted(tools: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
     return tuple(sorted(tools, key=lambda tool: tool.name))
 
 
+def front(baseline: SystemState, state: SystemState, *, inline: bool, folds: bool) -> tuple[str, tuple[ToolSpec, ...]]:
+    """The system prompt and the array of tools that lead a request, `state` being what holds at its end.
+
+    `inline`: patches bring their tools where they stand. `folds`: no patch can stand in the conversation, so that what
+    holds now is told at the front, and each change moves all that follows.
+    """
+    if folds:
+        return state.text, _sorted(state.tools)
+    return baseline.text, baseline.offered if inline else state.offered
+
+
 def state_of(baseline: Baseline) -> SystemState:
     return SystemState(sections_of(baseline.sections), baseline.tools)
 
@@ -63,11 +79,39 @@ def sections_of(texts: Mapping[str, str]) -> Sections:
     return tuple(Section(name, text) for name, text in texts.items())
 
 
+def tool_change(state: SystemState, record: SystemRecord) -> ToolChange:
+    """What `record` changes of the tools for a model that knows `state`, in the order of the names.
+
+    A tool that comes back as it was defined before needs no definition, whatever was told of it in between.
+    """
+    defined = {tool.name: tool for tool in state.offered}
+    on = {tool.name: tool for tool in state.tools}
+    given = _sorted({tool.name: tool for tool in record.tools_added}.values())
+    return ToolChange(
+        added=tuple(tool for tool in given if tool.name not in defined),
+        changed=tuple(tool for tool in given if tool.name in defined and not _reads_alike(defined[tool.name], tool)),
+        back=tuple(
+            tool.name
+            for tool in given
+            if tool.name not in on and tool.name in defined and _reads_alike(defined[tool.name], tool)
+        ),
+        removed=tuple(sorted(name for name in {*record.tools_removed} if name in on)),
+    )
+
+
+def _reads_alike(one: ToolSpec, other: ToolSpec) -> bool:
+    """Whether a model is told the same of both; what else a tool says of itself is for the runtime."""
+    return (one.name, one.description, one.parameters) == (other.name, other.description, other.parameters)
+
+
 def news(record: SystemRecord) -> str:
-    """What a `system` entry says to a model when it stands inside the conversation."""
+    """What a `system` entry says to a model when it stands inside the conversation: in words that hang on nothing
+    else."""
     lines = [patch_text(record.sections)] if record.sections else []
-    if record.tools_added:
-        lines.append("Tools that are now available: " + ", ".join(tool.name for tool in record.tools_added) + ".")
-    if record.tools_removed:
-        lines.append("Tools that are no longer available: " + ", ".join(record.tools_removed) + ".")
-    return "\n\n".join(lines)
+    names = ToolChange(back=tuple(tool.name for tool in record.tools_added), removed=record.tools_removed)
+    return "\n\n".join([*lines, names.text] if names else lines)
+
+
+def patch_of(state: SystemState, record: SystemRecord, origin: int) -> SystemPatch:
+    """The `system` entry `origin` as it stands inside the conversation, for a model that knows `state`."""
+    return SystemPatch(news(record), origin=origin, tools=tool_change(state, record) or None)

@@ -105,11 +105,11 @@ def marked_places(body: dict[str, Any]) -> list[tuple[int, int]]:
     ]
 
 
-def test_marks_stand_on_the_system_prompt_and_the_newest_block() -> None:
+def test_marks_stand_on_the_last_tool_the_system_prompt_and_the_newest_block() -> None:
     """The newest block that can carry a mark gets it: thinking, empty text and strings cannot."""
     body = ANTHROPIC.mark_cache(anthropic_body(None, Abilities()))
     assert body["system"][0]["cache_control"] == {"type": "ephemeral"}
-    assert "cache_control" not in body["tools"][0] and marked_places(body) == [(0, 0)]
+    assert body["tools"][0]["cache_control"] == {"type": "ephemeral"} and marked_places(body) == [(0, 0)]
     blocks = [
         {"type": "text", "text": "x"},
         {"type": "text", "text": " "},
@@ -128,7 +128,7 @@ def test_marks_reach_back_over_a_long_step() -> None:
     """Three marks a stride apart find a cache entry that more than 20 new blocks have left behind (A9)."""
     parts = ANTHROPIC.encode([HI] * 60, system="s", tools=(), abilities=Abilities())
     body = ANTHROPIC.mark_cache(ANTHROPIC.body(parts, model="m", max_output=9, abilities=Abilities()))
-    assert marked_places(body) == [(23, 0), (41, 0), (59, 0)]
+    assert marked_places(body) == [(29, 0), (44, 0), (59, 0)]
     assert ANTHROPIC.check(body, Abilities(prefill=True)) == ()
 
 
