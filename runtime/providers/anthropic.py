@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from governors.wire.anthropic_tools import takes_changes
+
 from .assemble import Assembler
 from .assemble_anthropic import AnthropicAssembler
 from .base import ModelInfo, Request
@@ -14,6 +16,10 @@ from .transport import NetworkProvider, http_client
 BETAS: dict[tuple[str, str], str] = {
     ("thinking", "block_binding"): "thinking-binding-controls-2026-08-01",
 }
+
+#: For models whose tools may come and go inside the conversation. It is sent with each of their requests, as a change
+#: stays in the conversation once it was made.
+TOOL_CHANGES = "inline-tools-2026-09-15"
 
 
 class Anthropic(NetworkProvider):
@@ -38,6 +44,8 @@ class Anthropic(NetworkProvider):
     def request_headers(self, request: Request) -> dict[str, str]:
         headers = super().request_headers(request)
         betas = [beta for (outer, inner), beta in BETAS.items() if _has(request.body, outer, inner)]
+        if takes_changes(request.model.abilities):
+            betas.append(TOOL_CHANGES)
         if betas:
             headers["anthropic-beta"] = ",".join(betas)
         return headers
