@@ -148,7 +148,7 @@ def _state_of(agent: Agent) -> ChatState:
     info = agent.model.info
     session = agent.session
     price_known = info.price is not None
-    cost = spent(session.tree.entries) if price_known else None
+    cost = spent(session.tree.entries, session.tree.copied) if price_known else None
     return ChatState(agent.model.name, info.window, used=used_tokens(session.branch()), cost=cost)
 
 

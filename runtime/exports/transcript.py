@@ -15,7 +15,6 @@ from typing import Literal, TypeAlias
 from governors.messages import Image, StopReason, Text, Thinking, Usage
 
 from ..session.entries import Blob, Entry, Header, MessageRecord, OutcomeRecord
-from ..session.spending import spent
 
 MarkKind: TypeAlias = Literal[
     "head", "edit", "system", "setting", "note", "problem", "branch", "summary", "waiting", "extension", "unknown"
@@ -142,8 +141,11 @@ def total_usage(entries: Sequence[Entry]) -> Usage:
 
 
 def total_cost(entries: Sequence[Entry]) -> float | None:
-    """US dollars of all model calls; None when some of it is unknown."""
-    return None if _without_outcome(entries) else spent(entries)
+    """US dollars of all model calls, in a fork those that were copied too; None when some of it is unknown."""
+    outcomes = (entry.record for entry in entries if isinstance(entry.record, OutcomeRecord))
+    costs = [outcome.cost for outcome in outcomes if outcome.usage is not None]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known, 0.0) if len(known) == len(costs) and not _without_outcome(entries) else None
 
 
 def _without_outcome(entries: Sequence[Entry]) -> list[Usage]:

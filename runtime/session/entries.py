@@ -62,6 +62,12 @@ class Header:
     origin: Mapping[str, Any] | None = None  # of a fork (`session`, `entry`) or an import (`format`, `path`, `sha256`)
     type: Literal["session"] = "session"
 
+    @property
+    def copied(self) -> int:
+        """The last entry that came from another session by a fork, which paid for it; 0 when none did."""
+        entry = self.origin.get("entry") if self.origin is not None and self.origin.get("kind") == "fork" else None
+        return entry if isinstance(entry, int) else 0
+
 
 @dataclass(frozen=True, slots=True)
 class Blob:

@@ -158,7 +158,7 @@ def _schema(full_text: bool) -> str:
 
 def _version(full_text: bool) -> int:
     """A number that changes with the tables and with what words are."""
-    text = f"2 {_SESSIONS} {_WORDS if full_text else ''} {unicodedata.unidata_version}"
+    text = f"3 {_SESSIONS} {_WORDS if full_text else ''} {unicodedata.unidata_version}"
     return crc32(text.encode()) & 0x7FFFFFFF
 
 

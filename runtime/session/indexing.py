@@ -77,7 +77,7 @@ def read_facts(header: Header, entries: Sequence[Entry]) -> tuple[Facts, tuple[S
     said: list[Said] = []
     for entry in entries:
         told = None if entry.id in hidden else said_in(entry, header)
-        _take(facts, entry, told, parents)
+        _take(facts, entry, told, parents, header.copied)
         parents[entry.id] = entry.parent
         if told is not None:
             said.append(told)
@@ -98,7 +98,7 @@ def go_on(header: Header, facts: Facts, entries: Iterable[Entry]) -> tuple[Facts
         if facts.hidden and isinstance(record, MessageRecord) and record.inbox is not None:
             return None
         told = said_in(entry, header)
-        _take(facts, entry, told, ())
+        _take(facts, entry, told, (), header.copied)
         if told is not None:
             said.append(told)
     return facts, tuple(said)
@@ -136,8 +136,8 @@ def said_in(entry: Entry, header: Header) -> Said | None:
     return Said(entry.id, _moment(entry, header), record.role, text)
 
 
-def _take(facts: Facts, entry: Entry, told: Said | None, known: Container[int]) -> None:
-    """Count `entry` in."""
+def _take(facts: Facts, entry: Entry, told: Said | None, known: Container[int], copied: int) -> None:
+    """Count `entry` in; those up to `copied` were paid for by another session."""
     facts.leaf = leaf_after(entry, facts.leaf, known)
     facts.newest = entry.id
     match entry.record:
@@ -151,7 +151,7 @@ def _take(facts: Facts, entry: Entry, told: Said | None, known: Container[int]) 
             facts.models = _with_model(facts.models, model)
         case RequestRecord(provider=provider, model=model):
             facts.models = _with_model(facts.models, f"{provider}/{model}")
-        case OutcomeRecord(usage=usage, cost=cost) if usage is not None:
+        case OutcomeRecord(usage=usage, cost=cost) if usage is not None and entry.id > copied:
             facts.cost = None if facts.cost is None or cost is None else facts.cost + cost
         case LabelRecord(target=None, text=text, on=on):
             tag = " ".join(text.split())

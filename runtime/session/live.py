@@ -116,9 +116,9 @@ class LiveStanding:
         self._newest = self._first = 0
 
     def read(self, tree: Tree) -> Standing:
-        """`standing_of(tree.entries)`. All of it is read again when what is older was put into the tree."""
-        if tree.first != self._first:
-            self._fold, self._newest, self._first = StandingFold(), 0, tree.first
+        """`standing_of(tree.entries, tree.copied)`. All is read again when what is older was put into the tree."""
+        if tree.first != self._first or self._newest == 0:
+            self._fold, self._newest, self._first = StandingFold(tree.copied), 0, tree.first
         new = list(takewhile(lambda entry: entry.id > self._newest, tree.newest_first()))
         for entry in reversed(new):
             self._fold.take(entry)

@@ -136,7 +136,7 @@ def undo_head(tree: Tree, waiting: Sequence[Waiting] = ()) -> HeadRecord:
         settings=dict(projection.settings),
         open_calls=tuple(dict.fromkeys((*record.open_calls, *projection.open_calls(record.start)))),
         inbox=tuple(waiting),
-        spent=spent(tree.entries),
+        spent=spent(tree.entries, tree.copied),
         before=0,
         after=0,
     )
@@ -191,7 +191,7 @@ def _again(tree: Tree, leaf: int, head: HeadRecord, waiting: Sequence[Waiting]) 
         settings=dict(projection.settings),
         open_calls=projection.open_calls(head.start),
         inbox=tuple(waiting),
-        spent=spent(tree.entries),
+        spent=spent(tree.entries, tree.copied),
     )
 
 

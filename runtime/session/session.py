@@ -123,4 +123,5 @@ async def create_session(path: Path, header: Header, now: Callable[[], str], blo
 async def open_session(path: Path, now: Callable[[], str], blobs: BlobStore | None = None) -> Session:
     """Open an existing session; `findings` tell what was wrong with its file. Raises `SessionError`."""
     log, reading = await anyio.to_thread.run_sync(partial(open_log, path, blobs=blobs))
-    return Session(reading.header, log, Tree(reading.entries, complete=reading.complete), now, reading.findings)
+    tree = Tree(reading.entries, complete=reading.complete, copied=reading.header.copied)
+    return Session(reading.header, log, tree, now, reading.findings)

@@ -49,9 +49,9 @@ class Standing:
         return max(self.redactions.values(), default=0)
 
 
-def standing_of(entries: Iterable[Entry]) -> Standing:
-    """What holds after `entries`."""
-    fold = StandingFold()
+def standing_of(entries: Iterable[Entry], copied: int = 0) -> Standing:
+    """What holds after `entries`; those up to `copied` were paid for by another session (`Header.copied`)."""
+    fold = StandingFold(copied)
     for entry in entries:
         fold.take(entry)
     return fold.standing
@@ -60,7 +60,8 @@ def standing_of(entries: Iterable[Entry]) -> Standing:
 class StandingFold:
     """What holds after the entries that were taken."""
 
-    def __init__(self) -> None:
+    def __init__(self, copied: int = 0) -> None:
+        self._copied = copied
         self._standing = Standing()
         self._spent: float | None = 0.0
         self._first: int | None = None
@@ -76,7 +77,7 @@ class StandingFold:
             self._first = entry.id
         match entry.record:
             case OutcomeRecord(usage=usage, cost=cost):
-                if usage is not None:
+                if usage is not None and entry.id > self._copied:
                     self._spent = None if self._spent is None or cost is None else self._spent + cost
             case MessageRecord(inbox=item):
                 if item is not None:
@@ -87,6 +88,7 @@ class StandingFold:
                 self._change(settings={**self._standing.settings, name: value})
             case HeadRecord() as record:
                 self._head(record, self._first)
+                self._spent = record.spent if entry.id > self._copied else 0.0
             case PinRecord(target=int() as target, on=on):
                 self._change(pins={**self._standing.pins, target: on})
             case RedactRecord(target=target) if target not in self._standing.redactions:
@@ -121,4 +123,3 @@ class StandingFold:
         now = self._standing
         older = {each.entry: each for each in head.inbox if each.entry < first and each.entry not in now.redacted}
         self._change(inbox={**older, **now.inbox}, settings={**head.settings, **now.settings})
-        self._spent = head.spent

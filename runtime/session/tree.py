@@ -71,11 +71,12 @@ def newest_tip(newest_first: Iterable[Entry], reply: int) -> int | None:
 class Tree:
     """Grows by `add`; `leaf` is the id of the newest entry of the current branch, None before the first.
 
-    `redacted` are the targets of all redactions in it.
+    `redacted` are the targets of all redactions in it; entries up to `copied` came from another session by a fork.
     """
 
-    def __init__(self, entries: Sequence[Entry] = (), *, complete: bool = True) -> None:
+    def __init__(self, entries: Sequence[Entry] = (), *, complete: bool = True, copied: int = 0) -> None:
         self.complete = complete
+        self.copied = copied
         self.leaf: int | None = None
         self.redacted: frozenset[int] = frozenset()
         self._entries: dict[int, Entry] = {}

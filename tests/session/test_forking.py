@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from governors.messages import Image, Text
+from governors.messages import Image, Text, Usage
 from runtime.errors import SessionError
 from runtime.session.blobs import FolderBlobs
 from runtime.session.entries import (
+    Baseline,
     BranchSummaryRecord,
     Header,
     HeadRecord,
@@ -20,15 +21,19 @@ from runtime.session.entries import (
     LabelRecord,
     MessageRecord,
     NoteRecord,
+    OutcomeRecord,
     PinRecord,
     RedactRecord,
     ResultRecord,
     Waiting,
 )
 from runtime.session.forking import branch_as_session, fork_session, fork_tree
+from runtime.session.live import LiveStanding
 from runtime.session.opening import read_log
 from runtime.session.projection import project
-from runtime.session.rewind import fork_point, undo
+from runtime.session.rewind import fork_point, undo, undo_head
+from runtime.session.spending import spent
+from runtime.session.standing import standing_of
 from runtime.session.store import SessionStore
 from runtime.session.tree import Tree
 
@@ -158,6 +163,45 @@ async def test_what_was_redacted_is_not_copied(tmp_path: Path) -> None:
     tree = Tree(read_log(path).entries)
     assert [entry.record.type for entry in tree.entries].count("redact") == 2
     assert "hunter2" not in str(project(tree.branch(), tree.redacted).messages)
+
+
+async def test_a_fork_was_paid_for_by_the_session_that_it_was_made_of(tmp_path: Path) -> None:
+    """What a fork spent, and what a list says of it, begins after what was copied, heads and all."""
+    store = store_in(tmp_path)
+    session = await store.create("a", "garden")
+    await session.append(user("one"), outcome(0.5))
+    start = (await session.append(user("two"), outcome(0.25)))[0].id
+    await session.append(
+        HeadRecord(start=start, baseline=Baseline(sections={}), cause="snip", generation=1, spent=0.75)
+    )
+    await session.close()
+    made = await fork_session(store, "a", "garden")
+    fork = await store.open("a", made)
+    try:
+        assert spent_in(fork.tree) == {0.0}
+        await fork.append(user("three"), outcome(0.125))
+        assert spent_in(fork.tree) == {0.125}
+        await fork.append(undo_head(fork.tree))
+        assert spent_in(await fork.whole()) == {0.125}
+    finally:
+        await fork.close()
+    again = await store.open("a", await fork_session(store, "a", made))
+    assert spent_in(again.tree) == {0.0}
+    await again.close()
+    costs = {info.cost for info in store.list("a")}
+    assert costs == {0.75, 0.125, 0.0}
+
+
+def outcome(cost: float) -> OutcomeRecord:
+    return OutcomeRecord(request=1, stop="stop", usage=Usage(plain=1), cost=cost)
+
+
+def spent_in(tree: Tree) -> set[float | None]:
+    return {
+        spent(tree.entries, tree.copied),
+        standing_of(tree.entries, tree.copied).spent,
+        LiveStanding().read(tree).spent,
+    }
 
 
 async def test_large_content_stays_where_it_lies(tmp_path: Path) -> None:

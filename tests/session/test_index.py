@@ -421,7 +421,7 @@ def test_a_list_says_what_a_session_is(sessions: Sessions, index: SessionIndex) 
     assert (info.id, info.agent, info.created, info.path) == ("one", "a", "2026-11-30T00:00:01.000Z", path)
     assert (info.said, info.title) == ("2026-11-30T00:00:04.000Z", "Hello there, " + "and so on " * 6 + "and so…")
     assert (info.channel, info.models, info.tags) == ("telegram", ("p/m-1", "m-2"), ("b c",))
-    assert (info.pinned, info.archived, info.cost, info.messages, info.calls) == (True, False, 0.75, 3, 2)
+    assert (info.pinned, info.archived, info.cost, info.messages, info.calls) == (True, False, 0.25, 3, 2)
     assert (info.origin, info.size, info.empty) == (origin, path.stat().st_size, False)
     sessions.append("one", spent(None))
     assert listed(index)[0].cost is None
