@@ -74,12 +74,41 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
+class CacheTerms:
+    """What a provider's prompt cache offers.
+
+    `lifetimes` are seconds, the shortest first. `chosen`: a request may name the one it wants; otherwise only the first
+    can be counted on. `renews`: a read begins the lifetime anew. `least`: a prefix of fewer tokens is never kept.
+    """
+
+    lifetimes: tuple[int, ...] = (300,)
+    chosen: bool = False
+    renews: bool = False
+    least: int = 1024
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lifetimes", tuple(self.lifetimes))  # data files bring a list
+        if not self.lifetimes or min(self.lifetimes) <= 0 or list(self.lifetimes) != sorted(set(self.lifetimes)):
+            raise ValueError(f"lifetimes must be seconds that rise, at least one: {list(self.lifetimes)}")
+        if self.least < 0:
+            raise ValueError(f"least must be a number of tokens, not {self.least}")
+
+    @property
+    def offered(self) -> tuple[int, ...]:
+        """The lifetimes that a request may count on."""
+        return self.lifetimes if self.chosen else self.lifetimes[:1]
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInfo:
     """Everything the runtime knows of a model. Data from the catalog, the config or the server itself.
 
     `window` and `max_output` are tokens; `token_factor` is how many tokens this model's own counter finds for
     each one of o200k_base at most (an upper bound). `profile` picks the prompt: `tiny` is for models that
-    cannot follow a long one. `price` is None where unknown; a local model costs 0.
+    cannot follow a long one. `price` is None where unknown; a local model costs 0. `reasons`: it thinks before it
+    answers, whether or not a request can ask for it (`abilities.thinking`). `offers` are features of the vendor's that
+    no request uses yet, `fallbacks` the models that the vendor lets step in. `only` names the protocol that alone
+    serves the model, where it is not `wire`.
     """
 
     id: str
@@ -92,6 +121,11 @@ class ModelInfo:
     price: Price | None = None
     profile: Literal["full", "tiny"] = "full"
     base_url: str | None = None
+    cache: CacheTerms = CacheTerms()
+    reasons: bool = False
+    offers: tuple[str, ...] = ()
+    fallbacks: tuple[str, ...] = ()
+    only: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

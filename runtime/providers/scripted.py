@@ -17,6 +17,7 @@ from governors.wire import WIRES
 from governors.wire.base import Abilities
 
 from .base import (
+    CacheTerms,
     CallPiece,
     ChosenModel,
     Finished,
@@ -79,7 +80,9 @@ class Scripted:
         """A `ModelInfo` for this provider; keyword arguments replace its fields."""
         abilities = Abilities(images=True)
         price = Price(plain=3.0, output=15.0, cache_read=0.3, cache_write_5m=3.75, cache_write_1h=6.0)
-        info = ModelInfo("scripted", self.name, wire, window, min(4096, window // 4), abilities, 1.0, price)
+        terms = CacheTerms((300, 3_600), chosen=True, renews=True) if wire == "anthropic" else CacheTerms()
+        limit = min(4096, window // 4)
+        info = ModelInfo("scripted", self.name, wire, window, limit, abilities, 1.0, price, cache=terms)
         return replace(info, **changes)
 
     def chosen(self, **changes: Any) -> ChosenModel:

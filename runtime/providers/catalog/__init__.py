@@ -2,7 +2,8 @@
 
 `models.json` has windows, output limits, prices and abilities as the vendors published them in November 2026;
 `providers.json` has where each provider is, which variable holds its key, and its quirks. Both are read and
-validated on first use. A model's abilities are: the defaults, then its provider's, then its own, then the user's.
+validated on first use. A model's abilities are: the defaults, then its provider's, then its own, then the user's; its
+cache terms likewise. `explain.py` tells of each fact where it comes from.
 
 An unknown model at a known provider gets that provider's smallest current window. An unknown model of an unknown
 server gets 32,768 tokens: it holds our longest prompt with tools and some turns, and the two mistakes differ in
@@ -23,7 +24,8 @@ from pydantic import TypeAdapter, ValidationError
 from governors.wire.base import Abilities
 
 from ...errors import ConfigError
-from ..base import ModelInfo, Price
+from ..base import CacheTerms, ModelInfo
+from .prices import full_price
 from .schema import Guess, ModelEntry, ProviderEntry
 
 UNKNOWN = Guess(window=32_768, max_output=4_096)
@@ -40,28 +42,32 @@ def lookup(provider: str, model_id: str, overrides: Mapping[str, Any] | None = N
     """Everything known of `model_id` at `provider`, or careful guesses.
 
     `overrides` may name any field of `ModelInfo` except `id` and `provider`, the abilities `tools`, `images` and
-    `thinking`, and `abilities` with any others; None values are ignored. `max_output` is what a call asks for: by
-    default the model's limit, but at most `USUAL_OUTPUT` and a quarter of the window. Raises `ConfigError`.
+    `thinking`, and `abilities` with any others; `price` and `cache` may be told in part; None values are ignored.
+    `max_output` is what a call asks for: by default the model's limit, but at most `USUAL_OUTPUT` and a quarter of the
+    window. Raises `ConfigError`.
     """
     given = {key: value for key, value in (overrides or {}).items() if value is not None}
     _refuse_unknown(provider, model_id, given)
-    where = KNOWN_PROVIDERS.get(provider)
-    entry = _models().get((provider, model_id)) or _resold(where, model_id)
+    where, entry = provider_entry(provider), model_entry(provider, model_id)
     guess = where.guess if where else UNKNOWN
     window = given.get("window", entry.window if entry else guess.window)
     limit = entry.max_output if entry else guess.max_output
-    factor = (entry.token_factor if entry else None) or (where.token_factor if where else UNKNOWN_FACTOR)
-    price = _price(given.pop("price")) if "price" in given else entry.price if entry else None
+    base_url = where.base_url if where else None
     known: dict[str, Any] = {
         "wire": where.wire if where else "openai_chat",
-        "base_url": where.base_url if where else None,
-        "token_factor": factor,
+        "base_url": base_url,
+        "token_factor": (entry.token_factor if entry else None) or (where.token_factor if where else UNKNOWN_FACTOR),
         "max_output": min(limit, USUAL_OUTPUT, max(1, window // 4)) if isinstance(window, int) else limit,
-        **{key: value for key, value in given.items() if key not in ("abilities", *_ABILITIES)},
+        "reasons": bool(entry and entry.reasons),
+        "offers": entry.offers if entry else (),
+        "fallbacks": entry.fallbacks if entry else (),
+        "only": entry.only if entry and not _elsewhere(given, base_url) else None,
+        **{key: value for key, value in given.items() if key not in _ABILITIES},
         "id": model_id,
         "provider": provider,
         "window": window,
-        "price": price,
+        "price": full_price(given["price"]) if "price" in given else entry.price if entry else None,
+        "cache": (where.cache if where else {}) | (entry.cache if entry else {}) | _plain(given.get("cache")),
         "abilities": _abilities(where, entry, given),
     }
     try:
@@ -76,55 +82,69 @@ def lookup(provider: str, model_id: str, overrides: Mapping[str, Any] | None = N
     return info
 
 
+def provider_entry(provider: str) -> ProviderEntry | None:
+    """What is known of a provider."""
+    return KNOWN_PROVIDERS.get(provider)
+
+
+def model_entry(provider: str, model_id: str) -> ModelEntry | None:
+    """What is known of a model, or of the vendor's model that a provider resells."""
+    return _models().get((provider, model_id)) or _resold(provider_entry(provider), model_id)
+
+
 def _refuse_unknown(provider: str, model_id: str, given: Mapping[str, Any]) -> None:
     known = {field.name for field in fields(ModelInfo)} - {"id", "provider"} | set(_ABILITIES)
-    abilities = {field.name for field in fields(Abilities)}
     unknown = [key for key in given if key not in known]
-    unknown += [f"abilities.{key}" for key in given.get("abilities") or {} if key not in abilities]
+    for part, type_ in (("abilities", Abilities), ("cache", CacheTerms)):
+        names = {field.name for field in fields(type_)}
+        unknown += [f"{part}.{key}" for key in _plain(given.get(part)) if key not in names]
     if unknown:
         raise ConfigError(f"the settings of model {provider}/{model_id}: unknown {', '.join(sorted(unknown))}")
+
+
+def _plain(given: Any) -> dict[str, Any]:
+    """A part of the settings as a dictionary of what was set."""
+    if given is None:
+        return {}
+    told = given if isinstance(given, Mapping) else asdict(given)
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def _elsewhere(given: Mapping[str, Any], home: str | None) -> bool:
+    """Whether a server of another address stands in for the provider."""
+    return urlsplit(str(given.get("base_url", home))).hostname != urlsplit(str(home)).hostname
 
 
 def _abilities(where: ProviderEntry | None, entry: ModelEntry | None, given: Mapping[str, Any]) -> dict[str, Any]:
     abilities: dict[str, Any] = asdict(Abilities())
     if where:
         abilities |= where.abilities
-        address = given.get("base_url", where.base_url)
-        if urlsplit(str(address)).hostname == urlsplit(where.base_url).hostname:
+        if not _elsewhere(given, where.base_url):
             abilities |= where.at_home
     if entry:
         abilities |= entry.abilities
     abilities |= {key: given[key] for key in _ABILITIES if key in given}
-    return abilities | dict(given.get("abilities") or {})
+    return abilities | _plain(given.get("abilities"))
 
 
 def _resold(where: ProviderEntry | None, model_id: str) -> ModelEntry | None:
-    """The vendor's entry of a model that another provider sells as `vendor/model`, without price and abilities."""
+    """The vendor's entry of a model that another provider sells as `vendor/model`, with what goes along: the window,
+    and whether it sees and thinks. Prices, caches and quirks are the seller's."""
     if where is None or not where.resells:
         return None
     name = model_id.rpartition("/")[2].partition(":")[0].replace(".", "-")
     for entry in _models().values():
         if entry.id.rpartition("/")[2].replace(".", "-") == name:
             images = {"images": entry.abilities["images"]} if "images" in entry.abilities else {}
-            return entry.model_copy(update={"price": None, "abilities": images, "token_factor": None})
+            return ModelEntry(
+                provider=entry.provider,
+                id=entry.id,
+                window=entry.window,
+                max_output=entry.max_output,
+                abilities=images,
+                reasons=entry.reasons,
+            )
     return None
-
-
-def _price(given: Any) -> Price:
-    """A price whose cache figures may be missing: a cached token then costs what a plain one does."""
-    if isinstance(given, Price):
-        return given
-    told = given if isinstance(given, Mapping) else given.model_dump()
-    plain = float(told.get("plain") or 0.0)
-    rest = {key: told.get(key) for key in ("cache_read", "cache_write_5m", "cache_write_1h")}
-    cached = {key: plain if value is None else float(value) for key, value in rest.items()}
-    return Price(
-        plain=plain,
-        output=float(told.get("output") or 0.0),
-        cache_read=cached["cache_read"],
-        cache_write_5m=cached["cache_write_5m"],
-        cache_write_1h=cached["cache_write_1h"],
-    )
 
 
 def _first(error: ValidationError) -> str:

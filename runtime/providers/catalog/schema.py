@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from governors.wire.base import Abilities
 
-from ..base import Price, Wire
+from ..base import CacheTerms, Price, Wire
 
 _KNOWN = frozenset(field.name for field in fields(Abilities))
 
@@ -20,7 +20,13 @@ def _known_abilities(abilities: dict[str, Any]) -> dict[str, Any]:
     return abilities
 
 
+def _known_terms(terms: dict[str, Any]) -> dict[str, Any]:
+    CacheTerms(**terms)  # raises for what is no term of a cache
+    return terms
+
+
 AbilityChanges = Annotated[dict[str, Any], AfterValidator(_known_abilities)]
+CacheChanges = Annotated[dict[str, Any], AfterValidator(_known_terms)]
 
 
 class _Entry(BaseModel):
@@ -35,7 +41,8 @@ class Guess(_Entry):
 
 
 class ModelEntry(_Entry):
-    """One model. `max_output` is the most it can be asked for; `abilities` are what differs from its provider's."""
+    """One model. `max_output` is the most it can be asked for; `abilities` and `cache` are what differs from its
+    provider's. The others are as in `ModelInfo`."""
 
     provider: str
     id: str
@@ -43,14 +50,19 @@ class ModelEntry(_Entry):
     max_output: int = Field(gt=0)
     token_factor: float | None = Field(default=None, gt=0)
     price: Price | None = None
+    cache: CacheChanges = {}
+    reasons: bool = False
     abilities: AbilityChanges = {}
+    offers: tuple[str, ...] = ()
+    fallbacks: tuple[str, ...] = ()
+    only: str | None = None
 
 
 class ProviderEntry(_Entry):
     """One provider. `key_variable` and `base_url_variable` name environment variables.
 
     `abilities` are its quirks; `at_home` those that hold only at its own address, not at a compatible server that
-    stands in for it. `resells`: its model ids are `vendor/model`.
+    stands in for it. `cache`: what it keeps of prompts. `resells`: its model ids are `vendor/model`.
     """
 
     name: str
@@ -64,4 +76,5 @@ class ProviderEntry(_Entry):
     guess: Guess = Guess.model_construct(window=32_768, max_output=4_096)
     abilities: AbilityChanges = {}
     at_home: AbilityChanges = {}
+    cache: CacheChanges = {}
     resells: bool = False

@@ -1,0 +1,33 @@
+"""A price from what somebody told of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..base import Price, PriceTier
+
+_CACHED = ("cache_read", "cache_write_5m", "cache_write_1h")
+
+
+def full_price(given: Any) -> Price:
+    """A price whose figures may be missing. Without its own, a cached token costs what a plain one does; a tier that
+    leaves a figure out raises it as much as it raises the plain one."""
+    if isinstance(given, Price):
+        return given
+    told: Mapping[str, Any] = given if isinstance(given, Mapping) else given.model_dump()
+    plain, output = float(told.get("plain") or 0.0), float(told.get("output") or 0.0)
+    rates = {key: plain if told.get(key) is None else float(told[key]) for key in _CACHED}
+    tiers = sorted((_tier(each, plain, {"output": output, **rates}) for each in told.get("tiers") or ()), key=_above)
+    return Price(plain=plain, output=output, **rates, tiers=tuple(tiers))
+
+
+def _tier(told: Mapping[str, Any], plain: float, below: Mapping[str, float]) -> PriceTier:
+    dearer = float(told["plain"])
+    factor = dearer / plain if plain else 1.0
+    rates = {key: rate * factor if told.get(key) is None else float(told[key]) for key, rate in below.items()}
+    return PriceTier(above=int(told["above"]), plain=dearer, **rates)
+
+
+def _above(tier: PriceTier) -> int:
+    return tier.above
