@@ -13,6 +13,7 @@ import anyio
 import typer
 
 from .errors import MoonwakeError
+from .inspect_commands import inspect
 from .options import AgentOption, WorkspaceOption, workspace_folder
 from .session_commands import sessions
 from .version import __version__
@@ -30,6 +31,7 @@ cli = typer.Typer(
 models = typer.Typer(help="The embedded model: fetch one, choose one, see which are here.", no_args_is_help=True)
 cli.add_typer(models, name="model")
 cli.add_typer(sessions, name="sessions")
+cli.command()(inspect)
 
 SessionOption = Annotated[
     str | None, typer.Option("--session", "-s", help="A session's id (or the end of it, as shown), or a name.")

@@ -19,10 +19,10 @@ FILES = sorted([*(ROOT / "governors").rglob("*.py"), *(ROOT / "runtime").rglob("
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"cli"}),
     frozenset({"commands"}),
-    frozenset({"conversing", "doctor", "session_commands"}),
+    frozenset({"conversing", "doctor", "session_commands", "inspect_commands"}),
     frozenset({"shelf"}),
     frozenset({"app", "options"}),
-    frozenset({"channels", "conversation", "exports", "replay"}),
+    frozenset({"channels", "conversation", "exports", "inspecting", "replay"}),
     frozenset({"choice", "supervisor"}),
     frozenset({"agent"}),
     frozenset({"prompt", "tools"}),
@@ -88,6 +88,9 @@ PURE_FILES = (
     "runtime/exports/transcript.py",
     "runtime/exports/veil.py",
     "runtime/exports/wording.py",
+    "runtime/inspecting/calls.py",
+    "runtime/inspecting/causes.py",
+    "runtime/inspecting/summary.py",
 )
 IMPURE = {"anyio", "os", "pathlib", "sqlite3", "time", "random", "logging", "socket", "subprocess", "threading"}
 HEAVY = {
@@ -103,7 +106,12 @@ HEAVY = {
     "tenacity",
 }
 #: Modules that are only ever imported lazily themselves, and may say plainly what they need.
-HEAVY_HOMES = {"runtime/commands.py", "runtime/options.py", "runtime/session_commands.py"}
+HEAVY_HOMES = {
+    "runtime/commands.py",
+    "runtime/inspect_commands.py",
+    "runtime/options.py",
+    "runtime/session_commands.py",
+}
 
 LONGEST_FILE = 300
 LONGEST_FUNCTION = 60

@@ -127,6 +127,7 @@ def _request(
         forecast=governed.report.after,
         budget=governed.report.budget,
         blocks=encoder.blocks,
+        thinking=frame.thinking,
         stand_ins=projection.stand_ins,
         decisions=_decisions(situation.branch),
     )
@@ -138,8 +139,8 @@ def _measure(situation: Situation, message: UserMessage) -> int:
 
 
 def _decisions(branch: Sequence[Entry]) -> tuple[int, ...]:
-    """The edits and heads since the last request: what this one was shaped by."""
-    since = takewhile(lambda entry: not isinstance(entry.record, RequestRecord), reversed(branch))
+    """The edits and heads since the last request of a turn: what this one was shaped by."""
+    since = takewhile(lambda entry: not _is_turn(entry.record), reversed(branch))
     return tuple(sorted(entry.id for entry in since if isinstance(entry.record, EditRecord | HeadRecord)))
 
 
@@ -236,6 +237,11 @@ def front_moved(branch: Sequence[Entry], info: ModelInfo) -> bool:
 
 def _same_chain(record: Record, info: ModelInfo) -> bool:
     """Whether `record` is a turn request for this model on this wire: only those share a prefix."""
-    if not isinstance(record, RequestRecord) or record.purpose != "turn":
+    if not isinstance(record, RequestRecord) or not _is_turn(record):
         return False
     return (record.provider, record.model, record.wire) == (info.provider, info.id, info.wire)
+
+
+def _is_turn(record: Record) -> bool:
+    """Whether `record` is a request of the conversation itself."""
+    return isinstance(record, RequestRecord) and record.purpose == "turn"

@@ -145,7 +145,7 @@ class RequestRecord:
     """A request leaves. `prefix` is the hash of its blocks, `forecast` its estimated tokens.
 
     `stand_ins` are the calls that this request answered with a stand-in; `lifetime` is how long the provider was asked
-    to keep the prompt (seconds).
+    to keep the prompt (seconds), `thinking` the level that was asked for.
     """
 
     type: ClassVar[str] = "request"
@@ -158,6 +158,7 @@ class RequestRecord:
     budget: int
     blocks: int
     lifetime: int = 300
+    thinking: str | None = None
     stand_ins: tuple[CallReference, ...] = ()
     decisions: tuple[int, ...] = ()  # entries made for this request
 

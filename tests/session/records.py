@@ -143,6 +143,7 @@ KNOWN: dict[type, st.SearchStrategy[Any]] = {
         budget=numbers,
         blocks=numbers,
         lifetime=numbers,
+        thinking=st.none() | texts,
         stand_ins=st.lists(references, max_size=2).map(tuple),
         decisions=st.lists(ids, max_size=2).map(tuple),
     ),
