@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from governors.messages import AssistantMessage
+from governors.messages import AssistantMessage, SystemPatch
 from runtime.app import Runtime
 from runtime.errors import SessionError
 from runtime.providers.scripted import Scripted
@@ -143,7 +143,8 @@ async def test_an_imported_session_goes_on(tmp_path: Path, format: str) -> None:
     last = project(Tree(entries).branch()).messages[-1]
     assert isinstance(last, AssistantMessage)
     assert last.text == "Well."
-    assert "Moonwake" in body
+    assert "Moonwake" in json.dumps(request.body["system"])
+    assert not any(isinstance(message, SystemPatch) for message in project(Tree(entries).branch()).messages)
 
 
 def refused(path: Path, store: SessionStore, **options: Any) -> str:
