@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from governors.messages import Image, Text
 
 from .agent.agent import Agent
-from .agent.branches import Moved, whole
+from .agent.branches import Moved, whole, with_tree
 from .agent.listeners import EventStream
 from .agent.marking import Redacted
 from .errors import TurnFailed
@@ -99,7 +99,7 @@ class Conversation:
 
     async def outline(self) -> Outline:
         """The turns of the session, and its branches."""
-        return outline((await whole((await self.open()).session)).tree)
+        return await with_tree((await self.open()).session, outline)
 
     async def pin(self, entry: int | None = None, *, on: bool = True) -> int:
         """Keep an entry (None: the last message) in view when a head cuts it off, or no longer."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeVar
 
 from ..providers.base import ChosenModel
 from ..session.entries import BranchSummaryRecord, Entry, SettingRecord, Waiting
@@ -26,13 +27,18 @@ from ..session.rewind import (
     undo_head,
 )
 from ..session.session import Session
+from ..session.tree import Tree
 from ..session.turns import is_user, pictures, said
 from .aside import AsideFailed, ask_aside
 from .drafts import Drafts
+from .ease import AT_ONCE, at_ease
 from .equipment import Equipment
 from .inbox import InboxItem, carried
 from .listeners import EventStream
 from .workroom import Workroom
+
+Made = TypeVar("Made")
+Made_co = TypeVar("Made_co", covariant=True)
 
 _MOST_QUOTED = 200  # characters of the message that a summary begins at
 _QUESTION = """\
@@ -65,6 +71,12 @@ class Ground(Protocol):
     def begin_again(self, stream: EventStream, opening: int, messages: Sequence[Entry]) -> None:
         """Run a turn for the message `opening`, which is in the log, followed by `stream`."""
         ...
+
+
+class Plan(Protocol[Made_co]):
+    """What a move has to record."""
+
+    def __call__(self, tree: Tree, /, waiting: tuple[Waiting, ...]) -> Made_co: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +116,7 @@ class Branches:
             tree = (await whole(self._ground.session)).tree
             if turns == 1 and head_to_undo(tree.branch()) is not None:
                 return await self._undo_head()
-            move = undo(tree, turns, self._waiting())
+            move = await self._planned(lambda tree, waiting: undo(tree, turns, waiting))
             return await self._go(move, turns=turns)
 
     async def undo_head(self) -> Moved:
@@ -121,9 +133,8 @@ class Branches:
         fails, nothing moves. Raises `SessionError`, `AsideFailed`.
         """
         async with self._ground.resting():
-            session = await whole(self._ground.session)
             plan = before_turn if edit else switch
-            move = plan(session.tree, entry, self._waiting())
+            move = await self._planned(lambda tree, waiting: plan(tree, entry, waiting))
             summary = await self._summary(move) if summarise and move.records else None
             return await self._go(move, turns=0, summary=summary)
 
@@ -145,8 +156,8 @@ class Branches:
             await self._retry(stream, model)
 
     async def _retry(self, stream: EventStream, model: ChosenModel | None) -> None:
-        session = await whole(self._ground.session)
-        move = retry(session.tree, self._waiting())
+        session = self._ground.session
+        move = await self._planned(retry)
         (turn,) = move.turns
         chosen = () if model is None else (SettingRecord(name="model", value=model.name),)
         before = session_model(session.branch())
@@ -156,13 +167,16 @@ class Branches:
             self._ground.model = model
         self._ground.begin_again(stream, turn.opening[0].id, (*turn.opening, *filter(is_user, entries)))
 
+    async def _planned(self, plan: Plan[Made]) -> Made:
+        return await planned(self._ground.session, self._waiting, plan)
+
     def _waiting(self) -> tuple[Waiting, ...]:
         return tuple(carried(item) for item in self._ground.waiting())
 
     async def _undo_head(self) -> Moved:
         session = self._ground.session
         before = session_model(session.branch())
-        await session.append(undo_head(session.tree, self._waiting()))
+        await session.append(await self._planned(undo_head))
         model = self._moved(before)
         return Moved(leaf=session.tree.leaf, unheaded=True, model=model)
 
@@ -218,6 +232,23 @@ class Branches:
             return wanted
         ground.model = ground.first_model
         return None
+
+
+async def planned(session: Session, waiting: Callable[[], tuple[Waiting, ...]], plan: Plan[Made]) -> Made:
+    """What `plan` makes of the whole tree and the input that waits, while the agent rests: nothing else may change
+    meanwhile, and when that did, it is planned anew."""
+    while True:
+        known = waiting()
+        made = await with_tree(session, partial(plan, waiting=known))
+        if waiting() == known:
+            return made
+
+
+async def with_tree(session: Session, work: Callable[[Tree], Made]) -> Made:
+    """What `work` makes of the whole tree of `session`: of a long one in a thread, with a copy that does not grow."""
+    tree = (await whole(session)).tree
+    length = len(tree)
+    return await at_ease(length, partial(work, tree.snapshot() if length > AT_ONCE else tree))
 
 
 async def whole(session: Session) -> Session:

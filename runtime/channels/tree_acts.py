@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 
 from ..agent.aside import AsideFailed
-from ..agent.branches import Moved, whole
+from ..agent.branches import Moved, whole, with_tree
 from ..errors import SessionError
-from ..session.entries import Entry
 from ..session.finding import find, hidden
 from ..session.forking import fork_tree
 from ..session.outline import outline
 from ..session.rewind import session_model
+from ..session.tree import Tree
 from ..session.turns import turns_of
 from .opening import short_id
 from .recap import recap
-from .reducer import Line
+from .reducer import Line, Shown
 from .resume import use_own_model
 from .sanitize import clean
 from .seat import Act, Seat, numbered, one_number, tell
@@ -54,8 +55,7 @@ async def tree(seat: Seat, argument: str) -> None:
     if number is None:
         if rest not in ("", "all"):
             raise SessionError("/tree shows the turns, /tree all every branch; /tree N, /tree N edit, /tree N summary")
-        session = await whole(seat.agent.session)
-        lines = tree_lines(outline(session.tree), whole=rest == "all")
+        lines = await with_tree(seat.agent.session, partial(_lines, whole=rest == "all"))
         if not lines:
             tell(seat, "Nothing was said yet.")
             return
@@ -71,8 +71,7 @@ async def _switch(seat: Seat, number: int, how: str) -> None:
     agent = seat.agent
     if how == "summary":
         tell(seat, f"{agent.model.name} is asked for a summary of the branch that you leave …")
-    session = await whole(agent.session)
-    here = [turn.opening[0].id for turn in turns_of(session.branch())]
+    here = await with_tree(agent.session, _turns)
     try:
         moved = await agent.branches.switch(number, summarise=how == "summary", edit=how == "edit")
     except AsideFailed as error:
@@ -83,11 +82,11 @@ async def _switch(seat: Seat, number: int, how: str) -> None:
         tell(seat, "You are there already.")
         return
     await _arrived(seat, moved)
-    branch = agent.session.branch()
-    seat.audience.show(*recap(branch, 1, hidden(agent.session.tree)))
-    left = [turn for turn in here if not any(entry.id == turn for entry in branch)]
+    shown, now = await with_tree(agent.session, _arrival)
+    seat.audience.show(*shown)
+    left = sorted(set(here).difference(now))
     back = f" /tree {left[-1]} goes back to where you were." if left else ""
-    tell(seat, f"You are {_place(branch)}.{back}")
+    tell(seat, f"You are {f'at the end of #{now[-1]}' if now else 'before the first message'}.{back}")
     told = agent.session.tree.get(moved.summary) if moved.summary is not None else None
     if told is not None:
         tell(seat, f"The model was told of the branch that you left: {getattr(told.record, 'text', '')}")
@@ -96,9 +95,18 @@ async def _switch(seat: Seat, number: int, how: str) -> None:
     _offer(seat, moved)
 
 
-def _place(branch: Sequence[Entry]) -> str:
-    turns = turns_of(branch)
-    return f"at the end of #{turns[-1].opening[0].id}" if turns else "before the first message"
+def _lines(tree: Tree, *, whole: bool) -> list[str]:
+    return tree_lines(outline(tree), whole=whole)
+
+
+def _turns(tree: Tree) -> list[int]:
+    """The turns of the branch, by the messages that opened them."""
+    return [turn.opening[0].id for turn in turns_of(tree.branch())]
+
+
+def _arrival(tree: Tree) -> tuple[Sequence[Shown], list[int]]:
+    """What was said last on the branch, for who has just come to it, and its turns."""
+    return recap(tree.branch(), 1, hidden(tree)), _turns(tree)
 
 
 async def fork(seat: Seat, argument: str) -> None:

@@ -37,8 +37,8 @@ async def fork_session(store: SessionStore, agent: str, session: str, entry: int
     Works while the session is open elsewhere. Raises `SessionError`: no such session or entry, or the disk refuses.
     """
     blobs = FolderBlobs(store.folder.parent / "blobs")
-    reading = await anyio.to_thread.run_sync(read_log, store.path(agent, session), blobs)
-    return await fork_tree(store, reading.header, Tree(reading.entries), entry, blobs)
+    header, tree = await anyio.to_thread.run_sync(_read, store.path(agent, session), blobs)
+    return await fork_tree(store, header, tree, entry, blobs)
 
 
 async def fork_tree(
@@ -48,11 +48,11 @@ async def fork_tree(
 
     Raises `SessionError`.
     """
-    copied = branch_as_session(tree, entry)
-    origin = {"kind": "fork", "session": source.id, "entry": copied[1]}
+    entries, tip = await anyio.to_thread.run_sync(partial(branch_as_session, tree.snapshot(), entry))
+    origin = {"kind": "fork", "session": source.id, "entry": tip}
     header = store.header(source.agent, channel=source.channel, origin=origin)
     path = store.path(source.agent, header.id)
-    await anyio.to_thread.run_sync(partial(_write, path, header, copied[0], blobs))
+    await anyio.to_thread.run_sync(partial(_write, path, header, entries, blobs))
     store.changed(path)
     return header.id
 
@@ -71,6 +71,11 @@ def branch_as_session(tree: Tree, entry: int | None = None) -> tuple[list[Entry]
     copied = [*map(_without_inbox, branch), *(_hung(each, kept) for each in beside)]
     copied += _redactions(tree, brought, {each.id for each in copied})
     return sorted(copied, key=lambda each: each.id), branch[-1].id
+
+
+def _read(path: Path, blobs: BlobStore) -> tuple[Header, Tree]:
+    reading = read_log(path, blobs)
+    return reading.header, Tree(reading.entries)
 
 
 def _concerns(entry: Entry, kept: set[int]) -> bool:

@@ -7,6 +7,7 @@ file (`complete` is False) holds the newest entries, from some id on: what is ol
 
 from __future__ import annotations
 
+import copy
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Sequence
 from enum import Enum, auto
@@ -120,6 +121,12 @@ class Tree:
         self._take(entry)
         if self.leaf != before:
             self._follow_leaf()
+
+    def snapshot(self) -> Tree:
+        """The tree as it is now, for who reads it in a thread: it does not grow with this one."""
+        taken = copy.copy(self)
+        taken._entries, taken._branch = dict(self._entries), list(self._branch)
+        return taken
 
     def complete_with(self, entries: Sequence[Entry]) -> None:
         """Take in all entries of the file, of which only the newest are here; these stay the same objects.

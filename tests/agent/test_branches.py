@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
+from governors.messages import Text
 from governors.wire import WIRES
 from runtime import Call, Reply, tool
 from runtime.agent.agent import Agent
 from runtime.agent.aside import AsideFailed
+from runtime.agent.branches import planned, with_tree
 from runtime.agent.states import State
 from runtime.agent.thrift import thrift_of
 from runtime.errors import SessionError
@@ -21,11 +24,14 @@ from runtime.session.entries import (
     HeadRecord,
     InboxRecord,
     MessageRecord,
+    NoteRecord,
     OutcomeRecord,
     RequestRecord,
     SystemRecord,
+    Waiting,
 )
 from runtime.session.opening import read_log
+from runtime.session.outline import outline
 from runtime.session.projection import project
 from runtime.session.tree import Tree
 from runtime.session.turns import said
@@ -375,3 +381,34 @@ async def test_the_agent_remembers_nothing_of_the_branch_it_left(tmp_path: Path)
         assert economy == thrift_of(it.agent.session.branch(), it.agent.model).economy
         assert economy.cache is not None
         assert economy.cache.tokens < max(record.usage.prompt for record in it.records(OutcomeRecord) if record.usage)
+
+
+@pytest.mark.parametrize(("turns", "in_a_thread"), [(3, False), (100, True)])
+async def test_what_reads_a_long_tree_leaves_the_event_loop_free(tmp_path: Path, turns: int, in_a_thread: bool) -> None:
+    """It gets a copy in a thread, which does not grow with the session; a short one is read at once."""
+    async with talk(tmp_path, []) as scene:
+        session = scene.agent.session
+        for number in range(turns):
+            said = MessageRecord(role="user", content=(Text(f"{number}"),))
+            await session.append(said, *(NoteRecord(text="n") for _ in range(3)))
+        seen: list[Tree] = []
+
+        def work(tree: Tree) -> tuple[int, object]:
+            seen.append(tree)
+            return threading.get_ident(), (outline(tree), tree.entries, list(tree.branch()), tree.next_id)
+
+        thread, found = await with_tree(session, work)
+        tree = session.tree
+        assert found == (outline(tree), tree.entries, list(tree.branch()), tree.next_id)
+        assert (thread != threading.get_ident()) == in_a_thread
+        await session.append(NoteRecord(text="later"))
+        assert (seen[0].entries == session.tree.entries) == (not in_a_thread)
+
+
+async def test_input_dropped_while_a_move_is_planned_is_in_no_head(tmp_path: Path) -> None:
+    """A plan that was made with input that does not wait any more is made anew."""
+    async with talk(tmp_path) as scene:
+        item = Waiting(entry=1, state="held", content=(Text("wait"),))
+        answers = [(item,), (), (), ()]
+        made = await planned(scene.agent.session, lambda: answers.pop(0), lambda tree, waiting: waiting)
+        assert made == ()
