@@ -8,6 +8,16 @@ ANTHROPIC = [
     Abilities(),
     Abilities(images=True, max_images=MANY, thinking="adaptive", binds_prefix=True, drop_block=True),
     Abilities(images=True, max_images=MANY, thinking="budget", strict_alternation=True),
+    Abilities(
+        images=True,
+        max_images=MANY,
+        thinking="adaptive",
+        system_after_user=True,
+        inline_tools=True,
+        binds_prefix=True,
+        drop_block=True,
+    ),
+    Abilities(inline_tools=True, system_after_user=True, strict_alternation=True, schema_references=False),
     Abilities(unsigned_thinking=True, images=True, max_images=MANY, max_image_bytes=4, schema_references=False),
 ]
 CHAT = [
@@ -18,6 +28,7 @@ CHAT = [
         system_anywhere=True,
         developer_role=True,
         max_tokens_field="max_completion_tokens",
+        inline_tools=True,  # says nothing on this wire
     ),
     Abilities(images=True, max_images=MANY, null_content=False, replay_reasoning=True, thinking="effort"),
     Abilities(strict_alternation=True, null_content=False, call_signatures=True),
@@ -46,6 +57,8 @@ RESPONSES = [
         binds_prefix=True,
         efforts=("low", "medium", "high", "xhigh"),
     ),
+    Abilities(system_anywhere=True, developer_role=True, inline_tools=True, schema_references=False),
+    Abilities(inline_tools=True),
     Abilities(images=True, max_images=MANY, system_anywhere=True, strict_alternation=True),
 ]
 CASES = [
