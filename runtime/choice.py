@@ -165,7 +165,7 @@ def _client(info: ModelInfo, provider: str, key: str, base_url: str | None, vari
 
 def _served(around: Surroundings, server: FoundServer, model: str, why: str) -> ChosenModel:
     given = _overrides(around.config, server.kind, model)
-    found = {"window": server.windows.get(model), "tools": server.tools, "base_url": server.url, "wire": "openai_chat"}
+    found = {**server.told(model), "base_url": server.url, "wire": "openai_chat"}
     price = {"plain": 0.0, "output": 0.0}  # the machine is the user's own
     info = lookup(server.kind, model, {"price": price, **found, **given})
     return ChosenModel(info, _client(info, server.kind, "", server.url, None), why)

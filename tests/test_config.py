@@ -282,3 +282,45 @@ def test_any_flags_load_or_raise_config_error(flags: dict[str, Any]) -> None:
         load_config(nowhere, {}, flags, nowhere / "user.toml")
     except ConfigError as error:
         assert str(error)
+
+
+def test_everything_of_a_model_can_be_overridden(place: Place) -> None:
+    """Abilities by their own names, a price with tiers, and what the cache keeps; layers are merged key by key."""
+    config = place.load(
+        user='[models."a/b".abilities]\nimages = true\nefforts = ["low", "high"]\n'
+        '[models."a/b".cache]\nlifetimes = [60, 600]',
+        project='[models."a/b"]\nabilities.max_images = 4\n'
+        "price = { plain = 1, tiers = [{ above = 1000, plain = 2 }, { above = 5000, plain = 4, output = 9 }] }",
+    )
+    told = config.models["a/b"].model_dump(exclude_none=True)
+    assert told["abilities"] == {"images": True, "efforts": ("low", "high"), "max_images": 4}
+    assert told["cache"] == {"lifetimes": (60, 600)}
+    assert [tier["above"] for tier in told["price"]["tiers"]] == [1000, 5000]
+    assert {key: value for key, value, _ in config.settings()}["models.a/b.abilities.max_images"] == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "[models.x.abilities]\nimags = true",
+            "did you mean models.x.abilities.images?",
+        ),
+        ("[models.x.abilities]\nimages = 3", "models.x.abilities.images should be true or false"),
+        ('[models.x.abilities]\nid_pattern = "("', "a regular expression"),
+        ("[models.x.cache]\nlifetimes = [600, 60]", "seconds that rise"),
+        ("[models.x.price]\ntiers = [{ above = 5 }]", "models.x.price.tiers"),
+        ("[models.x.price]\nplains = 5", "models.x.price.plain?"),
+    ],
+)
+def test_wrong_overrides_of_a_model_are_named(place: Place, text: str, said: str) -> None:
+    """With the key, and the nearest one for what is mistyped."""
+    assert said in place.problem(user=text)
+
+
+def test_a_project_reads_skills_from_its_own_folders_only(place: Place) -> None:
+    """What lies elsewhere is nobody's business but the user's; the user's folders stay beside the project's."""
+    config = place.load(user='[skills]\nfolders = ["~/.claude/skills"]', project='[skills]\nfolders = [".pi/skills"]')
+    assert config.skills.folders == ("~/.claude/skills", ".pi/skills")
+    for folder in ("~/notes", "/etc", "a/../../b", ""):
+        assert "outside the workspace" in place.problem(project=f'[skills]\nfolders = ["{folder}"]')

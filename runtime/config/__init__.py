@@ -15,20 +15,21 @@ empty variable counts as not set.
 """
 
 from .load import CONFIG_NAME, OTHER_VARIABLES, load_config, user_config_file
+from .models import CacheConfig, ModelConfig, PriceConfig
 from .schema import (
     Config,
     LimitsConfig,
     LocalConfig,
-    ModelConfig,
     Origin,
-    PriceConfig,
     ProviderConfig,
+    SkillsConfig,
     ToolsConfig,
 )
 
 __all__ = [
     "CONFIG_NAME",
     "OTHER_VARIABLES",
+    "CacheConfig",
     "Config",
     "LimitsConfig",
     "LocalConfig",
@@ -36,6 +37,7 @@ __all__ = [
     "Origin",
     "PriceConfig",
     "ProviderConfig",
+    "SkillsConfig",
     "ToolsConfig",
     "load_config",
     "user_config_file",

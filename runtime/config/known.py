@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, get_args, get_origin
 
-from .schema import Config, Table
+from .schema import Config
+from .table import Table
 
 #: Mistakes that spelling alone would not find. All of them are keys of some peer or of an SDK.
 _MEANT = {

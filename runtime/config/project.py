@@ -2,8 +2,8 @@
 
 Whoever wrote the project wrote its `moonwake.toml`, and an agent with a file tool can rewrite it. So the file may
 tighten confinement and choose among what the user allows, but not loosen it: no unconfined commands, no network
-for tools, no address that the user's keys or conversation would be sent to, no variable to read a key from, and
-no model file for native code to parse.
+for tools, no address that the user's keys or conversation would be sent to, no variable to read a key from, no
+model file for native code to parse, and no skills from outside the workspace.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ def _breach(path: tuple[str, ...], value: Any) -> str:
             return "says which variable is sent as a key"
         case ("local", "model") if any(mark in value for mark in "/\\") or value.lower().endswith(".gguf"):
             return "names a model file to load"
+        case ("skills", "folders") if not all(_is_inside(folder) for folder in value):
+            return "names a folder outside the workspace to read skills from"
     return ""
 
 
@@ -51,6 +53,11 @@ def _is_loopback(address: str) -> bool:
         return urlsplit(address).hostname in _LOOPBACK
     except ValueError:
         return False
+
+
+def _is_inside(folder: str) -> bool:
+    parts = folder.replace("\\", "/").split("/")
+    return bool(parts[0]) and not parts[0].startswith("~") and ":" not in parts[0] and ".." not in parts
 
 
 def _variable(path: tuple[str, ...]) -> str:
@@ -63,6 +70,6 @@ def tightened(path: tuple[str, ...], above: Any, value: Any) -> Any:
         return min(above, value, key=EXEC_ORDER.index)
     if path == ("prompt", "user_file") and above == "workspace":
         return above  # the user keeps their USER.md out of projects
-    if path == ("tools", "disabled"):
+    if path in (("tools", "disabled"), ("skills", "folders")):
         return (*above, *(name for name in value if name not in above))
     return value

@@ -6,7 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, StringConstraints
+from pydantic import AfterValidator, Field, PrivateAttr, StringConstraints
+
+from .models import ModelConfig
+from .table import Table
 
 LayerName: TypeAlias = Literal["default", "user", "project", "environment", "flag"]
 Exec: TypeAlias = Literal["off", "sandbox", "unconfined"]
@@ -43,13 +46,6 @@ ModelReference = Annotated[str, AfterValidator(_model_reference)]
 ServerAddress = Annotated[str, AfterValidator(_server_address)]
 VariableName = Annotated[str, AfterValidator(_variable_name)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9._-]+$")]
-Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
-class Table(BaseModel):
-    """A table of settings. Its validator is built on first use, which keeps the import quick."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, hide_input_in_errors=True)
 
 
 class ProviderConfig(Table):
@@ -58,29 +54,6 @@ class ProviderConfig(Table):
     base_url: ServerAddress | None = None
     key_env: VariableName | None = None
     wire: Literal["anthropic", "openai_chat"] | None = None
-
-
-class PriceConfig(Table):
-    """US dollars per million tokens."""
-
-    plain: Number = 0.0
-    output: Number = 0.0
-    cache_read: Number | None = None
-    cache_write_5m: Number | None = None
-    cache_write_1h: Number | None = None
-
-
-class ModelConfig(Table):
-    """`[models."ID"]`: what the catalog says of a model, overridden. Figures are tokens."""
-
-    window: int | None = Field(default=None, ge=256)
-    max_output: int | None = Field(default=None, ge=1)
-    token_factor: float | None = Field(default=None, ge=0.5, le=4, allow_inf_nan=False)
-    tools: bool | None = None
-    images: bool | None = None
-    thinking: Literal["none", "budget", "adaptive", "effort"] | None = None
-    profile: Literal["full", "tiny"] | None = None
-    price: PriceConfig | None = None
 
 
 class ToolsConfig(Table):
@@ -107,6 +80,13 @@ class PromptConfig(Table):
 
     user_file: UserFile = "nearest"
     share: float | None = Field(default=None, ge=0.02, le=0.8, allow_inf_nan=False)
+
+
+class SkillsConfig(Table):
+    """`[skills]`. `folders`: more places whose sub-folders (or Markdown files) are skills, such as `~/.claude/skills`;
+    a relative one is taken from the workspace."""
+
+    folders: tuple[str, ...] = ()
 
 
 class LocalConfig(Table):
@@ -143,6 +123,7 @@ class Config(Table):
     tools: ToolsConfig = ToolsConfig.model_construct()
     limits: LimitsConfig = LimitsConfig.model_construct()
     prompt: PromptConfig = PromptConfig.model_construct()
+    skills: SkillsConfig = SkillsConfig.model_construct()
     local: LocalConfig = LocalConfig.model_construct()
 
     _origins: Mapping[str, Origin] = PrivateAttr(default_factory=dict)

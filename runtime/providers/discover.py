@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -29,16 +29,23 @@ _MOST_ASKED = 8  # models whose windows are asked one by one
 class FoundServer:
     """A server that speaks Chat Completions at `url` (it ends in /v1).
 
-    `windows`: tokens per model, for those where the server tells. `tools`: whether its models are told to call
-    tools, None where it does not say. `kind` is a key of `PORTS`, or `openai` for a compatible server of no known
-    kind.
+    What it tells of its models stands by model, for those of which it tells anything: `windows` in tokens, and whether
+    it is made to call tools, to see images, to think. `kind` is a key of `PORTS`, or `openai` for a compatible server
+    of no known kind.
     """
 
     url: str
     kind: str
     models: tuple[str, ...]
     windows: Mapping[str, int] = field(default_factory=dict)
-    tools: bool | None = None
+    tools: Mapping[str, bool] = field(default_factory=dict)
+    images: Mapping[str, bool] = field(default_factory=dict)
+    reasons: Mapping[str, bool] = field(default_factory=dict)
+
+    def told(self, model: str) -> dict[str, Any]:
+        """What the server says of `model`, as `lookup` takes it; None for what it does not say."""
+        parts = {"window": self.windows, "tools": self.tools, "images": self.images, "reasons": self.reasons}
+        return {name: part.get(model) for name, part in parts.items()}
 
 
 async def find_servers(
@@ -97,8 +104,14 @@ async def _ask_llama(client: httpx2.AsyncClient, root: str, server: FoundServer)
     tools = caps.get("supports_tools") if isinstance(caps, Mapping) else None
     if tools is None and isinstance(props.get("chat_template"), str):
         tools = "tools" in props["chat_template"]
-    windows = dict.fromkeys(server.models, size) if size else dict[str, int]()
-    return FoundServer(server.url, server.kind, server.models, windows, tools if isinstance(tools, bool) else None)
+    modalities = props.get("modalities")
+    images = modalities.get("vision") if isinstance(modalities, Mapping) else None
+    return replace(
+        server,
+        windows=dict.fromkeys(server.models, size) if size else {},
+        tools=dict.fromkeys(server.models, tools) if isinstance(tools, bool) else {},
+        images=dict.fromkeys(server.models, images) if isinstance(images, bool) else {},
+    )
 
 
 async def _ask_lm_studio(client: httpx2.AsyncClient, root: str, server: FoundServer) -> FoundServer:
@@ -113,10 +126,10 @@ async def _ask_lm_studio(client: httpx2.AsyncClient, root: str, server: FoundSer
         for each in chatting
         if (size := _size(each.get("loaded_context_length")) or _size(each.get("max_context_length")))
     }
-    told = [each["capabilities"] for each in chatting if isinstance(each.get("capabilities"), list)]
-    tools = any("tool_use" in capabilities for capabilities in told) if told else None
     models = tuple(str(each["id"]) for each in chatting) or server.models
-    return FoundServer(server.url, server.kind, models, windows, tools)
+    tools = {str(each["id"]): "tool_use" in told for each in chatting if (told := _capabilities(each)) is not None}
+    images = {str(each["id"]): each["type"] == "vlm" for each in chatting if each.get("type") in ("llm", "vlm")}
+    return replace(server, models=models, windows=windows, tools=tools, images=images)
 
 
 async def _ask_ollama(client: httpx2.AsyncClient, root: str, server: FoundServer) -> FoundServer:
@@ -140,9 +153,16 @@ async def _ask_ollama(client: httpx2.AsyncClient, root: str, server: FoundServer
         for model in server.models[:_MOST_ASKED]:
             group.start_soon(show, model)
     windows = {model: size for model in shown if (size := loaded.get(model) or _num_ctx(shown[model]))}
-    told = [each["capabilities"] for each in shown.values() if isinstance(each.get("capabilities"), list)]
-    tools = any("tools" in capabilities for capabilities in told) if told else None
-    return FoundServer(server.url, server.kind, server.models, windows, tools)
+    told = {model: told for model in shown if (told := _capabilities(shown[model])) is not None}
+    chatting = tuple(model for model in server.models if model not in told or "completion" in told[model])
+    return replace(
+        server,
+        models=chatting or server.models,
+        windows=windows,
+        tools={model: "tools" in told[model] for model in told},
+        images={model: "vision" in told[model] for model in told},
+        reasons={model: "thinking" in told[model] for model in told},
+    )
 
 
 _MORE = {"ollama": _ask_ollama, "llama.cpp": _ask_llama, "lm_studio": _ask_lm_studio}
@@ -158,6 +178,12 @@ def _num_ctx(shown: Mapping[str, Any]) -> int | None:
     info = shown.get("model_info")
     trained = [_size(info[key]) for key in info if key.endswith(".context_length")] if isinstance(info, Mapping) else []
     return min(_OLLAMA_WINDOW, trained[0] or _OLLAMA_WINDOW) if trained else None
+
+
+def _capabilities(entry: Mapping[str, Any]) -> frozenset[str] | None:
+    """The capabilities that an entry lists; None where it lists none, which says nothing."""
+    told = entry.get("capabilities")
+    return frozenset(str(each) for each in told) if isinstance(told, list) and told else None
 
 
 def _size(value: Any) -> int | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
-from dataclasses import fields
+from collections.abc import Iterator
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,10 @@ from hypothesis import strategies as st
 from governors.messages import Usage
 from governors.wire.base import Abilities
 from runtime.errors import ConfigError
-from runtime.providers.base import Price
+from runtime.providers.base import CacheTerms, Price
 from runtime.providers.catalog import KNOWN_PROVIDERS, UNKNOWN, USUAL_OUTPUT, known_models, lookup
+from runtime.providers.catalog.explain import explain
+from runtime.providers.pricing import economy_prices
 
 EVERY = [(provider, model) for provider in KNOWN_PROVIDERS for model in known_models(provider)]
 
@@ -168,3 +172,112 @@ def test_a_long_prompt_is_charged_by_its_tier() -> None:
     short, long = Usage(plain=100_000, output=1_000), Usage(plain=100_001, output=1_000)
     assert price.cost(short) == pytest.approx(0.0105)
     assert price.cost(long) == pytest.approx(0.0525, rel=1e-4)
+
+
+def test_a_price_may_be_told_in_part() -> None:
+    """Without a plain rate the known price is changed; a tier that leaves a rate out raises it as the plain one."""
+    known = lookup("anthropic", "claude-haiku-5-5").price
+    changed = lookup("anthropic", "claude-haiku-5-5", {"price": {"cache_read": 0.02}}).price
+    assert known is not None
+    assert changed == replace(known, cache_read=0.02)
+    tiers = ({"above": 9, "plain": 6.0}, {"above": 5, "plain": 4.0, "output": 7.0})
+    price = lookup("x", "y", {"price": {"plain": 2.0, "output": 4.0, "tiers": tiers}}).price
+    assert price is not None
+    assert [(tier.above, tier.plain, tier.output, tier.cache_read) for tier in price.tiers] == [
+        (5, 4.0, 7.0, 4.0),
+        (9, 6.0, 12.0, 6.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model", "offered", "renews", "least"),
+    [
+        ("anthropic/claude-sonnet-5-5", (300, 3_600), True, 1_024),
+        ("anthropic/claude-haiku-4-5", (300, 3_600), True, 4_096),
+        ("anthropic/claude-opus-5-5", (300, 3_600), True, 512),
+        ("openai/gpt-6.1-sol", (1_800,), False, 1_024),
+        ("openai/gpt-5.2", (300,), False, 1_024),
+        ("google/gemini-3.8-flash", (300,), False, 4_096),
+        ("openrouter/anthropic/claude-sonnet-5.5", (300,), False, 1_024),
+        ("nobody/nothing", (300,), False, 1_024),
+    ],
+)
+def test_what_a_cache_keeps_is_data(model: str, offered: tuple[int, ...], renews: bool, least: int) -> None:
+    """And what the economy reckons with."""
+    provider, _, name = model.partition("/")
+    info = lookup(provider, name, {"price": {"plain": 1.0}})
+    assert (info.cache.offered, info.cache.renews, info.cache.least) == (offered, renews, least)
+    assert info.price is not None
+    prices = economy_prices(info, info.price, warming=True)
+    assert (prices.lifetimes, prices.warming) == (offered, renews)
+
+
+def test_cache_terms_can_be_overridden_in_part() -> None:
+    """A lifetime that the vendor changed is one line of settings."""
+    terms = lookup("anthropic", "claude-sonnet-5-5", {"cache": {"lifetimes": [600]}}).cache
+    assert terms == CacheTerms((600,), chosen=True, renews=True)
+    with pytest.raises(ConfigError, match=r"cache\.lifetime"):
+        lookup("a", "b", {"cache": {"lifetime": 3}})
+    with pytest.raises(ConfigError, match="rise"):
+        lookup("a", "b", {"cache": {"lifetimes": [5, 3]}})
+
+
+def test_every_fact_has_a_source() -> None:
+    """Settings before what the server told, before the model's entry, its provider's, and guesses."""
+    told = explain("anthropic", "claude-sonnet-5-5", {"tools": False, "cache": {"least": 1}}, {"window": 5_000})
+    sources = {fact.name: fact.source for fact in told.facts}
+    assert told.entry == "anthropic/claude-sonnet-5-5"
+    assert [sources[f"abilities.{name}"] for name in ("tools", "thinking", "images", "stream_usage")] == [
+        "settings",
+        "model",
+        "provider",
+        "guess",
+    ]
+    assert (sources["window"], sources["price"], sources["cache.least"]) == ("server", "model", "settings")
+    unknown = {fact.name: fact.source for fact in explain("mine", "some").facts}
+    assert set(unknown.values()) == {"guess"}
+    resold = {fact.name: fact.source for fact in explain("openrouter", "anthropic/claude-sonnet-5.5").facts}
+    assert (resold["window"], resold["price"]) == ("model", "guess")
+
+
+def test_models_that_only_another_protocol_serves_say_so() -> None:
+    """Their prices are known for replays; a compatible server of one's own may serve them all the same."""
+    info = lookup("openai", "gpt-5.3-codex")
+    assert (info.only, info.price is not None) == ("openai_responses", True)
+    assert lookup("openai", "gpt-5.3-codex", {"base_url": "http://localhost:1/v1"}).only is None
+    assert lookup("openai", "gpt-5.2").only is None
+
+
+#: Words that begin the names of models. In prose and in data they are welcome, in code they decide nothing.
+FAMILIES = re.compile(
+    r"\b(claude-(?!code)|fable|opus|sonnet|haiku|gpt-|o[134]-mini|gemini-|gemma|grok-|kimi-|glm-|deepseek-|qwen|mistral-|codestral"
+    r"|devstral|minimax-|llama-\d)",
+    re.IGNORECASE,
+)
+
+
+def texts_of(path: Path) -> Iterator[tuple[int, str]]:
+    """The texts in a file's code, without its docstrings (comments are no part of the tree)."""
+    tree = ast.parse(path.read_text())
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    prose = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+            yield node.lineno, node.value
+
+
+def test_no_name_of_a_model_is_in_code() -> None:
+    """What holds of one model is data, in `governors` too."""
+    root = Path(__file__).parents[2]
+    found = [
+        f"{path.relative_to(root)}:{line}: {text[:60]!r}"
+        for package in ("runtime", "governors")
+        for path in sorted((root / package).rglob("*.py"))
+        for line, text in texts_of(path)
+        if FAMILIES.search(text)
+    ]
+    assert found == []

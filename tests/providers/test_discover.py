@@ -41,10 +41,15 @@ async def find(kind: str, handler: Handler, within: float = 3.0) -> FoundServer 
 
 async def test_llama_cpp_tells_its_real_window_and_whether_its_template_has_tools() -> None:
     """The window is what it was started with."""
-    props = {"default_generation_settings": {"n_ctx": 4096}, "chat_template": "{% if tools %}..."}
+    props = {
+        "default_generation_settings": {"n_ctx": 4096},
+        "chat_template": "{% if tools %}...",
+        "modalities": {"vision": True, "audio": False},
+    }
     found = await find("llama.cpp", routes(v1_models=listed("m.gguf", owned_by="llamacpp"), props=props))
     assert found is not None
-    assert (found.kind, found.models, found.windows, found.tools) == ("llama.cpp", ("m.gguf",), {"m.gguf": 4096}, True)
+    assert (found.kind, found.models) == ("llama.cpp", ("m.gguf",))
+    assert found.told("m.gguf") == {"window": 4096, "tools": True, "images": True, "reasons": None}
 
 
 async def test_llama_cpp_says_it_outright_in_newer_versions() -> None:
@@ -52,7 +57,7 @@ async def test_llama_cpp_says_it_outright_in_newer_versions() -> None:
     props = {"chat_template": "tools", "chat_template_caps": {"supports_tools": False}}
     found = await find("llama.cpp", routes(v1_models=listed("m"), props=props))
     assert found is not None
-    assert (found.windows, found.tools) == ({}, False)
+    assert (found.windows, found.tools) == ({}, {"m": False})
 
 
 async def test_ollama_windows_are_what_models_run_with() -> None:
@@ -68,13 +73,29 @@ async def test_ollama_windows_are_what_models_run_with() -> None:
     found = await find("ollama", handler)
     assert found is not None
     assert found.windows == {"a": 4096, "b": 16384, "d": 32768}
-    assert found.tools is True
+    assert found.tools == {"a": True, "b": False}
+
+
+async def test_what_ollama_tells_of_one_model_is_not_said_of_another() -> None:
+    """A model that takes no tools would refuse every request with some; one that only makes vectors cannot chat."""
+    show = {
+        "vectors": {"capabilities": ["embedding"]},
+        "plain": {"capabilities": ["completion"]},
+        "able": {"capabilities": ["completion", "tools", "vision", "thinking"]},
+        "silent": {"capabilities": []},
+    }
+    found = await find("ollama", routes(v1_models=listed(*show, owned_by="library"), api_show=show))
+    assert found is not None
+    assert found.models == ("plain", "able", "silent")
+    assert found.told("plain") == {"window": None, "tools": False, "images": False, "reasons": False}
+    assert found.told("able") == {"window": None, "tools": True, "images": True, "reasons": True}
+    assert set(found.told("silent").values()) == {None}
 
 
 async def test_vllm_tells_its_window_in_the_list() -> None:
     """`max_model_len`; on a port that another kind usually has, it is known by its name."""
     found = await find("llama.cpp", routes(v1_models=listed("org/model", owned_by="vllm", max_model_len=8192)))
-    assert found == FoundServer(found.url if found else "", "vllm", ("org/model",), {"org/model": 8192}, None)
+    assert found == FoundServer(found.url if found else "", "vllm", ("org/model",), {"org/model": 8192})
 
 
 async def test_lm_studio_puts_loaded_models_first() -> None:
@@ -88,7 +109,8 @@ async def test_lm_studio_puts_loaded_models_first() -> None:
     models = listed("cold", "hot", "vectors", owned_by="organization_owner")
     found = await find("lm_studio", routes(v1_models=models, api_v0_models={"data": data}))
     assert found is not None
-    assert (found.models, found.windows, found.tools) == (("hot", "cold"), {"hot": 4096, "cold": 131072}, True)
+    assert (found.models, found.windows) == (("hot", "cold"), {"hot": 4096, "cold": 131072})
+    assert (found.tools, found.images) == ({"hot": True}, {"cold": False, "hot": False})
 
 
 async def test_a_server_that_tells_no_more_is_still_found() -> None:
@@ -96,7 +118,7 @@ async def test_a_server_that_tells_no_more_is_still_found() -> None:
     for kind in ("ollama", "llama.cpp", "lm_studio", "vllm"):
         found = await find(kind, routes(v1_models=listed("m")))
         assert found is not None
-        assert (found.models, found.windows, found.tools) == (("m",), {}, None)
+        assert (found.models, found.windows, found.tools) == (("m",), {}, {})
 
 
 async def page(_: Seen, connection: Connection) -> None:

@@ -35,7 +35,7 @@ UNKNOWN_FACTOR = 1.4  # an older vocabulary's tokens for one of o200k_base, on t
 USUAL_OUTPUT = 32_000
 
 #: Overrides that are abilities, as the configuration names them.
-_ABILITIES = ("tools", "images", "thinking")
+FLAT_ABILITIES = ("tools", "images", "thinking")
 
 
 def lookup(provider: str, model_id: str, overrides: Mapping[str, Any] | None = None) -> ModelInfo:
@@ -53,6 +53,7 @@ def lookup(provider: str, model_id: str, overrides: Mapping[str, Any] | None = N
     window = given.get("window", entry.window if entry else guess.window)
     limit = entry.max_output if entry else guess.max_output
     base_url = where.base_url if where else None
+    listed = entry.price if entry else None
     known: dict[str, Any] = {
         "wire": where.wire if where else "openai_chat",
         "base_url": base_url,
@@ -62,11 +63,11 @@ def lookup(provider: str, model_id: str, overrides: Mapping[str, Any] | None = N
         "offers": entry.offers if entry else (),
         "fallbacks": entry.fallbacks if entry else (),
         "only": entry.only if entry and not _elsewhere(given, base_url) else None,
-        **{key: value for key, value in given.items() if key not in _ABILITIES},
+        **{key: value for key, value in given.items() if key not in FLAT_ABILITIES},
         "id": model_id,
         "provider": provider,
         "window": window,
-        "price": full_price(given["price"]) if "price" in given else entry.price if entry else None,
+        "price": full_price(given["price"], listed) if "price" in given else listed,
         "cache": (where.cache if where else {}) | (entry.cache if entry else {}) | _plain(given.get("cache")),
         "abilities": _abilities(where, entry, given),
     }
@@ -93,7 +94,7 @@ def model_entry(provider: str, model_id: str) -> ModelEntry | None:
 
 
 def _refuse_unknown(provider: str, model_id: str, given: Mapping[str, Any]) -> None:
-    known = {field.name for field in fields(ModelInfo)} - {"id", "provider"} | set(_ABILITIES)
+    known = {field.name for field in fields(ModelInfo)} - {"id", "provider"} | set(FLAT_ABILITIES)
     unknown = [key for key in given if key not in known]
     for part, type_ in (("abilities", Abilities), ("cache", CacheTerms)):
         names = {field.name for field in fields(type_)}
@@ -123,7 +124,7 @@ def _abilities(where: ProviderEntry | None, entry: ModelEntry | None, given: Map
             abilities |= where.at_home
     if entry:
         abilities |= entry.abilities
-    abilities |= {key: given[key] for key in _ABILITIES if key in given}
+    abilities |= {key: given[key] for key in FLAT_ABILITIES if key in given}
     return abilities | _plain(given.get("abilities"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from ..base import Price, PriceTier
@@ -10,15 +11,17 @@ from ..base import Price, PriceTier
 _CACHED = ("cache_read", "cache_write_5m", "cache_write_1h")
 
 
-def full_price(given: Any) -> Price:
-    """A price whose figures may be missing. Without its own, a cached token costs what a plain one does; a tier that
-    leaves a figure out raises it as much as it raises the plain one."""
+def full_price(given: Any, known: Price | None = None) -> Price:
+    """A price whose figures may be missing. One without a plain rate changes the `known` one. Otherwise a cached token
+    costs what a plain one does, and a tier that leaves a figure out raises it as much as it raises the plain one."""
     if isinstance(given, Price):
         return given
-    told: Mapping[str, Any] = given if isinstance(given, Mapping) else given.model_dump()
-    plain, output = float(told.get("plain") or 0.0), float(told.get("output") or 0.0)
-    rates = {key: plain if told.get(key) is None else float(told[key]) for key in _CACHED}
-    tiers = sorted((_tier(each, plain, {"output": output, **rates}) for each in told.get("tiers") or ()), key=_above)
+    told = {key: value for key, value in dict(given).items() if value is not None}
+    if "plain" not in told and known is not None:
+        told = asdict(known) | told
+    plain, output = float(told.get("plain", 0.0)), float(told.get("output", 0.0))
+    rates = {key: float(told.get(key, plain)) for key in _CACHED}
+    tiers = sorted((_tier(each, plain, {"output": output, **rates}) for each in told.get("tiers", ())), key=_above)
     return Price(plain=plain, output=output, **rates, tiers=tuple(tiers))
 
 
