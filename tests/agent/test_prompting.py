@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from runtime.agent.fit import fit_setting
 from runtime.events import Notice
 from runtime.prompt.builder import PromptBuilder
 from runtime.providers.scripted import Scripted
 from runtime.sections import LEFT_OUT
-from runtime.session.entries import HeadRecord, SystemRecord
+from runtime.session.entries import HeadRecord, SettingRecord, SystemRecord
 from runtime.session.projection import system_state
 from runtime.session.sections import SystemState, state_of
 from runtime.workspace import init_workspace, open_workspace
@@ -72,6 +73,34 @@ async def test_a_small_window_sheds_and_a_large_one_restores(tmp_path: Path) -> 
         assert "runtime" in (shed.sections[LEFT_OUT] or "")
         assert restored.sections[LEFT_OUT] is None
         assert not it.records(HeadRecord)
+
+
+async def test_a_model_for_the_tiny_profile_and_back(tmp_path: Path) -> None:
+    """A model that follows no long prompt is told one paragraph only; the next gets all of it again."""
+    init_workspace(tmp_path)
+    async with talk(tmp_path, otherwise="ok") as it:
+        large = it.agent.model
+        await it.say("one")
+        whole = shown(it)
+        await it.agent.switch_model(Scripted([], otherwise="ok").chosen(id="tiny", profile="tiny"))
+        await it.say("two")
+        assert list(shown(it)) == ["identity"]
+        await it.agent.switch_model(large)
+        await it.say("three")
+        assert list(shown(it).items()) == list(whole.items()) == list(made_of_files(it).items())
+
+
+async def test_a_window_learned_from_an_overflow_counts(tmp_path: Path) -> None:
+    """What a provider's refusal taught of the window holds for the prompt of the next turn, too."""
+    init_workspace(tmp_path)
+    (tmp_path / "AGENTS.md").write_text(LONG)
+    async with talk(tmp_path, ["one", "two"], window=200_000) as it:
+        await it.say("hello")
+        assert LEFT_OUT not in shown(it)
+        learned = SettingRecord(name=fit_setting(it.agent.model), value={"window": 16_000, "factor": 1.2})
+        await it.agent.session.append(learned)
+        await it.say("again")
+        assert LEFT_OUT in shown(it)
 
 
 async def test_a_resumed_session_sheds_the_same(tmp_path: Path) -> None:
