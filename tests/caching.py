@@ -25,7 +25,7 @@ from runtime.providers.base import Finished, Request, StreamEvent
 from runtime.providers.scripted import Script, Scripted
 from runtime.session.entries import Entry, RequestRecord
 from runtime.tools.base import Tool
-from tests.agents import Talk
+from tests.agents import Talk, assert_prefix_law
 
 
 class Clock:
@@ -144,7 +144,9 @@ async def caching_talk(
     async with Runtime.open(workspace, model=chosen, tools=tools, settings=settings, environ={}) as runtime:
         agent = await runtime.supervisor.agent("assistant", session)
         agent.equipment = replace(agent.equipment, now=provider.clock)
-        yield Talk(runtime, agent, provider)
+        it = Talk(runtime, agent, provider)
+        yield it
+    assert_prefix_law(it)
 
 
 def by_clock(it: Talk) -> list[Entry]:

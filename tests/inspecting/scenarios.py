@@ -117,7 +117,7 @@ async def model_change(it: Talk, provider: Caching) -> None:
     await it.say("and you?")
     await it.agent.switch_model(first)
     await it.say("back to you")
-    provider.clock.now += 500
+    provider.clock.now += 4_000
     await it.say("still there?")
 
 
@@ -126,7 +126,7 @@ async def undone(it: Talk, provider: Caching) -> None:
         await it.say(text)
     await it.agent.branches.undo(2)
     await it.say("another two")
-    provider.clock.now += 1_000
+    provider.clock.now += 4_000
     await it.say("another three")
     await it.agent.branches.undo(1)
     await it.say("a third one")
