@@ -36,6 +36,7 @@ from .status import status_line
 from .talk import Talk
 
 _SHORTEST_PAUSE = 0.05  # seconds between two drawings of the block being written
+_HUNG_UP = 129  # the exit code of a terminal that went away: 128 and the number of the signal that says so to most
 _TICK = 0.5  # seconds between two drawings of running times
 
 
@@ -178,7 +179,7 @@ async def converse(
         await stage.screen.run()
         await _end(stage)
         group.cancel_scope.cancel()
-    return 0
+    return _HUNG_UP if devices.hang_up.happened else 0
 
 
 def _home() -> Path | None:

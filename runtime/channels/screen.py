@@ -9,11 +9,12 @@ arrive among the keys.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr, redirect_stdout, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -29,7 +30,21 @@ if TYPE_CHECKING:
     from prompt_toolkit.output import Output
     from prompt_toolkit.widgets import SearchToolbar
 
+#: What a write to a terminal that is not there any more is answered with.
+_GONE = (errno.EIO, errno.ENXIO, errno.EBADF, errno.EPIPE)
 _BEGIN_UPDATE, _END_UPDATE = "\x1b[?2026h", "\x1b[?2026l"
+
+
+@dataclass(slots=True)
+class HangUp:
+    """Whether the terminal has gone; `call` is called when that is found out."""
+
+    happened: bool = False
+    call: Callable[[], None] = lambda: None
+
+    def found(self) -> None:
+        self.happened = True
+        self.call()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +53,7 @@ class Devices:
 
     keyboard: Input
     display: Output
+    hang_up: HangUp = field(default_factory=HangUp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +67,22 @@ class Views:
 
 
 def terminal_devices(stdout: TextIO) -> Devices:
-    """The terminal that this process talks to."""
+    """The terminal that this process talks to. When it goes away, nothing is drawn any more."""
     from prompt_toolkit.data_structures import Size
     from prompt_toolkit.input import create_input
     from prompt_toolkit.output import ColorDepth
     from prompt_toolkit.output.vt100 import Vt100_Output
+
+    hang_up = HangUp()
+
+    class Display(Vt100_Output):
+        def flush(self) -> None:
+            try:
+                super().flush()
+            except OSError as error:
+                if error.errno not in _GONE:
+                    raise
+                hang_up.found()
 
     def size() -> Size:
         try:
@@ -65,8 +92,8 @@ def terminal_devices(stdout: TextIO) -> Devices:
         return Size(rows=rows or 24, columns=columns or 80)
 
     depth = ColorDepth.DEPTH_1_BIT if os.environ.get("NO_COLOR") else ColorDepth.from_env()
-    display = Vt100_Output(stdout, size, term=os.environ.get("TERM"), enable_cpr=False, default_color_depth=depth)
-    return Devices(create_input(sys.stdin), display)
+    display = Display(stdout, size, term=os.environ.get("TERM"), enable_cpr=False, default_color_depth=depth)
+    return Devices(create_input(sys.stdin), display, hang_up)
 
 
 def input_history(path: Path) -> History:
@@ -96,6 +123,7 @@ class Screen:
 
         self._devices = devices
         self._display = devices.display
+        devices.hang_up.call = self.leave
         self._buffer: Buffer = Buffer(multiline=True, history=history)
         self._updating = False
         self._application = self._build(views, actions)

@@ -14,9 +14,9 @@ import sys
 import textwrap
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -256,6 +256,7 @@ def test_lines_above_come_whole_from_any_thread() -> None:
 
 
 PROGRAM = """
+    import os
     import sys
     import anyio
     from runtime import Reply, Runtime, Scripted
@@ -267,20 +268,20 @@ PROGRAM = """
         async with Runtime.open(sys.argv[1], model=model, settings={"tools.exec": "off"}) as runtime:
             return await chat(runtime, agent="assistant", session=None, resume=False)
 
-    sys.exit(anyio.run(main))
+    os._exit(anyio.run(main))  # as the command does: output to a terminal that is gone may be left in buffers
 """
 
 
 @contextmanager
-def in_a_terminal(folder: Path) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
-    """The conversation as a process of its own, on a pseudo-terminal; gives our end of it."""
+def in_a_terminal(folder: Path, errors: BinaryIO | None = None) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    """The conversation as a process of its own, on a pseudo-terminal; gives our end of it. `errors` takes stderr."""
     ours, theirs = pty.openpty()
     environ = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(PROGRAM), str(folder)],
         stdin=theirs,
         stdout=theirs,
-        stderr=theirs,
+        stderr=theirs if errors is None else errors,
         env=environ,
         start_new_session=True,
     )
@@ -291,7 +292,8 @@ def in_a_terminal(folder: Path) -> Iterator[tuple[int, subprocess.Popen[bytes]]]
         if process.poll() is None:
             process.send_signal(signal.SIGKILL)
         process.wait()
-        os.close(ours)
+        with suppress(OSError):  # closed already
+            os.close(ours)
 
 
 def read_until(terminal: int, words: str, seen: str = "") -> str:
@@ -318,3 +320,20 @@ def test_in_a_real_pseudo_terminal(tmp_path: Path) -> None:
         last = read_until(terminal, "To go on: moonwake chat")
         assert process.wait(timeout=20) == 0
     assert "Traceback" not in last
+
+
+@pytest.mark.parametrize("running", [False, True])
+def test_a_terminal_that_vanishes_is_a_hang_up(tmp_path: Path, running: bool) -> None:
+    """Also where no signal tells of it: exit code 129, what runs is stopped and recorded, nothing is called a fault."""
+    with (tmp_path / "stderr").open("wb") as errors, in_a_terminal(tmp_path / "here", errors) as (terminal, process):
+        read_until(terminal, "window 200k")
+        if running:
+            os.write(terminal, b"hi\r")
+            read_until(terminal, "Hello from the script.")
+            os.write(terminal, b"again\r")
+            read_until(terminal, "This is held")
+        os.close(terminal)
+        assert process.wait(timeout=20) == 129
+    assert (tmp_path / "stderr").read_bytes() == b""
+    written = [path.read_text() for path in tmp_path.glob("here/.moonwake/sessions/*/*.jsonl")]
+    assert ['"stop":"aborted"' in text for text in written] == [True] * running
