@@ -22,7 +22,7 @@ from ..session.pins import fit_pins, pins_message, pins_to_carry
 from ..session.projection import Projection
 from ..session.ranges import newest_head, range_of
 from ..session.redaction import carried_summary, stale_at
-from ..session.standing import Standing
+from ..session.standing import Standing, carried_settings
 
 #: The tokens that a model may find in a message.
 Measure: TypeAlias = Callable[[UserMessage], int]
@@ -134,7 +134,7 @@ def _head(
         quote=quote,
         quoted=quoted,
         placement=earlier.placement if earlier is not None else "first",
-        settings=dict(projection.settings),
+        settings=carried_settings(projection.settings, standing.settings),
         open_calls=projection.open_calls(start),
         inbox=standing.waiting,
         spent=standing.spent,
@@ -187,7 +187,7 @@ def without_pins(
         cause="pins",
         generation=projection.generation + 1,
         pins=pins,
-        settings=dict(projection.settings),
+        settings=carried_settings(projection.settings, standing.settings),
         open_calls=projection.open_calls(record.start),
         inbox=standing.waiting,
         spent=standing.spent,

@@ -13,6 +13,7 @@ from typing import Any
 from governors.budget import Budget
 
 from ..providers.base import ChosenModel, Problem
+from ..session.standing import LEARNED
 
 _SAFETY = 1.05  # beyond the ratio that one overflow showed
 _BLIND_SHRINK = 0.75  # of the last estimate, when the provider told no numbers
@@ -31,7 +32,7 @@ class Fit:
 
 def fit_setting(model: ChosenModel) -> str:
     """The name of the setting that keeps what was learned of `model`."""
-    return f"fit:{model.name}"
+    return LEARNED + model.name
 
 
 def known_fit(model: ChosenModel, settings: Mapping[str, Any]) -> Fit:

@@ -22,6 +22,9 @@ from .entries import (
     Waiting,
 )
 
+#: What the names of settings begin with that were learned of a model: they are true on every branch.
+LEARNED = "fit:"
+
 _WAITING = ("queued", "steered", "held")
 
 
@@ -47,6 +50,12 @@ class Standing:
     def redaction(self) -> int:
         """The newest entry that redacted one; 0 when there is none."""
         return max(self.redactions.values(), default=0)
+
+
+def carried_settings(branch: Mapping[str, Any], session: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that a head carries: those of its `branch`, and what was learned anywhere in the `session`."""
+    learned = {name: value for name, value in session.items() if name.startswith(LEARNED)}
+    return {**branch, **learned}
 
 
 def standing_of(entries: Iterable[Entry], copied: int = 0) -> Standing:
