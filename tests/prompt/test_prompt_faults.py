@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -87,6 +89,40 @@ def test_a_file_that_may_be_read_again_is_seen(workspace: Workspace) -> None:
     file.write_text("Calm again.")
     assert text_of(builder, "SOUL.md") == "Calm again."
     assert builder.build("terminal", TOOLS).failed == frozenset()
+
+
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    """Nothing can be opened inside, as in a process that has too many files open; stat calls work."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_refusal_that_leaves_no_trace_in_a_stamp_is_tried_again(workspace: Workspace) -> None:
+    """Out of descriptors once, nothing is lost for good: neither files nor the list of skills."""
+    whole = builder_of(workspace).build("terminal", TOOLS)
+    builder = builder_of(workspace)
+    with no_descriptors():
+        without = builder.build("terminal", TOOLS)
+    assert without.failed >= {"AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md", "memory/project", "skills", "skill/"}
+    assert [section.name for section in without.sections] == ["identity", "runtime"]
+    assert builder.build("terminal", TOOLS).sections == whole.sections
+
+
+def test_a_file_put_in_the_place_of_another_is_seen(workspace: Workspace) -> None:
+    """Equal in size and time, it differs in its inode."""
+    file, other = workspace.root / "SOUL.md", workspace.root / "other"
+    file.write_text("one")
+    other.write_text("two")
+    age(workspace.root.parent)
+    builder = builder_of(workspace)
+    assert text_of(builder, "SOUL.md") == "one"
+    other.rename(file)
+    assert text_of(builder, "SOUL.md") == "two"
 
 
 def test_a_change_of_mode_is_seen(workspace: Workspace) -> None:
