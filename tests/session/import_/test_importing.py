@@ -165,7 +165,7 @@ def refused(path: Path, store: SessionStore, **options: Any) -> str:
         (b"[1, 2]\n", "holds no JSON lines"),
         (b'{"type":"session","version":1,"id":"x","agent":"a","created":"y"}\n', "a session of Moonwake itself"),
         (b'{"sessionId":"x","type":"file-history-snapshot"}\n', "nothing is said in it"),
-        (gzip.compress(b'{"role": "user", "content": "x"}\n' * 50)[:-12], "cannot read"),
+        (gzip.compress(b'{"role": "user", "content": "x"}\n' * 50, mtime=0)[:-12], "cannot read"),
     ],
 )
 def test_what_is_no_session_is_refused_with_what_it_is(
