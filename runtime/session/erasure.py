@@ -27,13 +27,12 @@ from .entries import (
     LabelRecord,
     MessageRecord,
     NoteRecord,
-    RedactRecord,
     ResultRecord,
     UnknownRecord,
 )
 from .located import Located, locate, raw_object
 from .reading import Finding, Reading, read_header
-from .redaction import stale_at
+from .redaction import redactions_of, stale_summaries, with_copies
 
 ERASED = "[erased]"
 ERASED_SUMMARY = "[A summary stood here. Something that it was made from has been erased, and the summary with it.]"
@@ -69,31 +68,9 @@ class Erased:
 def redacted_in(entries: Iterable[Entry]) -> frozenset[int]:
     """What is to be erased: the targets of redactions, and the copies of each: the input that brought it, and all
     messages that brought that input."""
-    return frozenset(_redactions(tuple(entries)))
-
-
-def stale_in(entries: Iterable[Entry]) -> frozenset[int]:
-    """The summaries that were made from what is to be erased, before it was redacted."""
-    all_entries = tuple(entries)
-    return stale_at({entry.id: entry for entry in all_entries}, _redactions(all_entries))
-
-
-def _redactions(entries: Sequence[Entry]) -> dict[int, int]:
-    """What is to be erased, each with the first entry that redacted it or a copy of it."""
-    records = {entry.id: entry for entry in entries}
-    since: dict[int, int] = {}
-    items: dict[int, int] = {}
-    for entry in entries:
-        if isinstance(entry.record, RedactRecord) and entry.record.target in records:
-            since.setdefault(entry.record.target, entry.id)
-            item = _item(records[entry.record.target])
-            if item is not None:
-                items.setdefault(item, entry.id)
-    for entry in entries if items else ():
-        item = _item(entry)
-        if item in items:
-            since[entry.id] = items[item]
-    return since
+    known = {entry.id: entry for entry in entries}
+    redactions = {target: since for target, since in redactions_of(known.values()).items() if target in known}
+    return frozenset(with_copies(known, redactions))
 
 
 def erase(data: bytes, reading: Reading) -> Erased:
@@ -112,17 +89,6 @@ def erase(data: bytes, reading: Reading) -> Erased:
     )
 
 
-def _item(entry: Entry) -> int | None:
-    """The inbox entry that holds the same input, if one does."""
-    match entry.record:
-        case MessageRecord(inbox=item):
-            return item
-        case InboxRecord(item=item):
-            return entry.id if item is None else item
-        case _:
-            return None
-
-
 class _Lines:
     def __init__(self, entries: Sequence[Entry], gone: Collection[int]) -> None:
         self.erased: set[int] = set()
@@ -130,7 +96,7 @@ class _Lines:
         self.problems: list[str] = []
         self.texts: list[str] = []
         self._gone = gone
-        self._stale = stale_in(entries)
+        self._stale = stale_summaries(entries)
         self._entries = {entry.id: entry for entry in entries}
 
     def line(self, each: Located) -> bytes:

@@ -15,7 +15,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from math import inf
 
-from .entries import BranchSummaryRecord, Entry, ExtensionRecord, HeadRecord, MessageRecord, RedactRecord
+from .entries import (
+    BranchSummaryRecord,
+    Entry,
+    ExtensionRecord,
+    HeadRecord,
+    InboxRecord,
+    MessageRecord,
+    RedactRecord,
+)
 from .ranges import range_of
 
 REDACTED = "[redacted]"
@@ -37,17 +45,48 @@ def redacted_entries(entries: Iterable[Entry], redacted: Collection[int] = ()) -
     return frozenset(targets.union(delivered))
 
 
+def redactions_of(entries: Iterable[Entry]) -> dict[int, float]:
+    """The targets of the `redact` entries among `entries`, each with the first that redacted it."""
+    times: dict[int, float] = {}
+    for entry in entries:
+        if isinstance(entry.record, RedactRecord):
+            times.setdefault(entry.record.target, entry.id)
+    return times
+
+
+def with_copies(known: Mapping[int, Entry], redactions: Mapping[int, float]) -> dict[int, float]:
+    """`redactions` (what was redacted, and when) with those of every copy among `known`: the input that brought a
+    message, each message that brought that input."""
+    items: dict[int, float] = {}
+    for target, time in redactions.items():
+        item = input_of(known[target]) if target in known else target  # what is not known may be the input itself
+        if item is not None:
+            items[item] = min(time, items.get(item, time))
+    times = dict(redactions)
+    for entry in known.values() if items else ():
+        item = input_of(entry)
+        if item in items:
+            times[entry.id] = min(items[item], times.get(entry.id, items[item]))
+    return times
+
+
+def input_of(entry: Entry) -> int | None:
+    """The inbox entry that holds the same input, if one does."""
+    match entry.record:
+        case MessageRecord(inbox=item):
+            return item
+        case InboxRecord(item=item):
+            return entry.id if item is None else item
+        case _:
+            return None
+
+
 def stale_summaries(entries: Iterable[Entry], redacted: Collection[int] = ()) -> frozenset[int]:
     """The heads and branch summaries among `entries` (all of a session, oldest first) that were made from an entry
     before it was redacted. `redacted` are targets whose `redact` entries are not among `entries`: they count as the
     newest of all."""
     known = {entry.id: entry for entry in entries}
-    times: dict[int, float] = dict.fromkeys(redacted, inf)
-    for entry in known.values():
-        if isinstance(entry.record, RedactRecord):
-            earlier = times.get(entry.record.target, inf)
-            times[entry.record.target] = min(earlier, entry.id)
-    return stale_at(known, times)
+    return stale_at(known, {**dict.fromkeys(redacted, inf), **redactions_of(known.values())})
 
 
 def stale_at(known: Mapping[int, Entry], redactions: Mapping[int, float]) -> frozenset[int]:
@@ -55,7 +94,7 @@ def stale_at(known: Mapping[int, Entry], redactions: Mapping[int, float]) -> fro
     the id of the entry that redacted it."""
     if not redactions:
         return frozenset()
-    hidden = dict(redactions)  # what must not be told on -> since when
+    hidden = with_copies(known, redactions)  # what must not be told on -> since when
     oldest = next(iter(known), 0)
     stale: set[int] = set()
     for entry in known.values():

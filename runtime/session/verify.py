@@ -19,11 +19,12 @@ from .blobs import BlobState, FolderBlobs
 from .checking import Problem, Severity, check_entries
 from .codec import BadLine
 from .entries import Blob, Header
-from .erasure import ERASED_SUMMARY, stale_in
+from .erasure import ERASED_SUMMARY
 from .indexing import read_facts
 from .listing import SessionInfo
 from .located import Located, blobs_named, locate, read_unopened
 from .reading import Reading
+from .redaction import stale_summaries
 from .store import file_name
 
 _KINDS = {
@@ -170,7 +171,7 @@ def _of_blobs(located: Iterable[Located], blobs: FolderBlobs) -> Iterator[Proble
 
 
 def _stale(located: Sequence[Located]) -> Iterator[Problem]:
-    stale = stale_in([each.entry for each in located])
+    stale = stale_summaries([each.entry for each in located])
     for each in located if stale else ():
         text = getattr(each.entry.record, "summary", None) or getattr(each.entry.record, "text", None)
         if each.entry.id in stale and text != ERASED_SUMMARY:

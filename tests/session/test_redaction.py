@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.session.entries import BranchSummaryRecord, ExtensionRecord, InboxRecord, Text
+from governors.messages import Text
+from runtime.session.entries import BranchSummaryRecord, ExtensionRecord, InboxRecord
 from runtime.session.projection import project
 from runtime.session.recall import recall
-from runtime.session.redaction import REDACTED, STALE_SUMMARY, carried_summary, stale_summaries
+from runtime.session.redaction import REDACTED, STALE_SUMMARY, carried_summary, stale_at, stale_summaries
 
 from .logs import Log
 
@@ -140,6 +141,24 @@ def test_a_summary_is_stale_when_an_entry_it_was_made_from_is_redacted(log: Log)
     log.reply("on")
     log.head(log.user("afresh"), summary="Without it.")
     assert stale_summaries(log.tree.entries) == {head, later}
+
+
+def test_a_summary_of_input_is_stale_whichever_copy_was_redacted(log: Log) -> None:
+    """The input, the message that brought it, or another that did: on any branch."""
+    item = log.add(InboxRecord(state="queued", content=(Text("the secret"),)))
+    said = log.user("the secret", inbox=item)
+    log.reply("done")
+    head = log.head(log.user("next"), summary="The secret.")
+    assert stale_summaries(log.tree.entries, {item}) == {head}
+    assert stale_summaries(log.tree.entries, {said}) == {head}
+    redact = log.redact(item)
+    assert stale_summaries(log.tree.entries) == {head}
+    branch = {entry.id: entry for entry in log.branch}
+    assert item not in branch
+    assert stale_at(branch, {item: redact}) == {head}
+    log.user("the secret", inbox=item)
+    later = log.head(log.user("last"), summary="Something else.")
+    assert later not in stale_summaries(log.tree.entries), "it was made after that"
 
 
 def test_a_stale_summary_makes_those_stale_that_were_made_from_it(log: Log) -> None:
