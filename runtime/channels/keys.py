@@ -41,13 +41,17 @@ class Actions:
     since_warning: Callable[[], float | None]
 
 
-def key_bindings(buffer: Buffer, actions: Actions) -> KeyBindings:
+def key_bindings(buffer: Buffer, actions: Actions, offered: Callable[[], str]) -> KeyBindings:
+    """`offered` is the text that was put into the input line last, for a person to change."""
     from prompt_toolkit.filters import Condition, has_focus
     from prompt_toolkit.key_binding import KeyBindings
 
     keys = KeyBindings()
     typing = has_focus(buffer)
     empty = Condition(lambda: not buffer.text)
+    untouched = Condition(
+        lambda: bool(buffer.text) and buffer.text == offered() and buffer.document.is_cursor_at_the_end
+    )
 
     @keys.add("enter", filter=typing)
     def _(event: KeyPressEvent) -> None:
@@ -61,6 +65,12 @@ def key_bindings(buffer: Buffer, actions: Actions) -> KeyBindings:
     @keys.add("c-j", filter=typing)
     def _(event: KeyPressEvent) -> None:
         buffer.insert_text("\n")
+
+    @keys.add("/", filter=typing & untouched)
+    def _(event: KeyPressEvent) -> None:
+        buffer.append_to_history()  # a command comes instead; Up brings the text back
+        buffer.reset()
+        buffer.insert_text("/")
 
     @keys.add("tab", filter=typing)
     def _(event: KeyPressEvent) -> None:

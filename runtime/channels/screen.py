@@ -125,6 +125,7 @@ class Screen:
         self._display = devices.display
         devices.hang_up.call = self.leave
         self._buffer: Buffer = Buffer(multiline=True, history=history)
+        self._offered = ""
         self._updating = False
         self._application = self._build(views, actions)
         self._application.after_render += self._end_update
@@ -156,10 +157,12 @@ class Screen:
         self._application.invalidate()
 
     def put_back(self, text: str) -> bool:
-        """Give text back to the person to be changed and sent, if nothing else was typed meanwhile."""
+        """Give text back to the person to be changed and sent, if nothing else was typed meanwhile. Whoever types a
+        slash next means a command instead."""
         if self._buffer.text:
             return False
         self._buffer.insert_text(text)
+        self._offered = text
         return True
 
     def leave(self) -> None:
@@ -190,7 +193,7 @@ class Screen:
         window, parts = self._parts(views, search)
         return Application(
             layout=Layout(HSplit(parts, align=VerticalAlign.TOP), focused_element=window),
-            key_bindings=key_bindings(self._buffer, actions),
+            key_bindings=key_bindings(self._buffer, actions, lambda: self._offered),
             style=Style.from_dict({"mark": "bold ansicyan", "status": "dim", "hints": "dim"}),
             input=self._devices.keyboard,
             output=self._display,

@@ -26,6 +26,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.input.base import PipeInput
 from prompt_toolkit.output.vt100 import Vt100_Output
 
+from governors.messages import Text
 from runtime import Reply, tool
 from runtime.channels.converse import converse
 from runtime.channels.screen import Devices
@@ -205,6 +206,24 @@ async def test_commands_are_hinted_completed_and_corrected(tmp_path: Path) -> No
         await here.paper.until("Did you mean /quit?")
         here.type("/quit\r")
     assert here.scene.model.requests == []
+
+
+async def test_a_command_typed_after_an_undo_takes_the_place_of_the_text_that_it_gave(tmp_path: Path) -> None:
+    """A slash begins a command, not more of the message; Up brings the message back, and other keys go on with it."""
+    async with sitting(tmp_path, "one", "two", "three") as here:
+        here.type("plant beans\r")
+        await here.paper.until("one")
+        here.type("/undo\r")
+        await here.paper.until("Took back 1 turn")
+        here.type("/label x\r")
+        await here.paper.until("nothing was said yet on this branch")
+        here.type("\x1b[A")
+        await here.paper.until("/label x")
+        here.type("\x1b[A and/or peas\r")
+        await here.paper.until("two")
+        here.type("/quit\r")
+    said = [record.content for record in here.records(MessageRecord) if record.role == "user"]
+    assert said == [(Text("plant beans"),), (Text("plant beans and/or peas"),)]
 
 
 async def test_what_a_tool_prints_appears_above_the_prompt(tmp_path: Path) -> None:
