@@ -28,14 +28,24 @@ _SMALL = 16_384  # characters that are encoded on the event loop
 
 
 class Append:
-    """Records that somebody wants appended. `lines` is None where their large content was refused by the disk."""
+    """Records that somebody wants appended, and the `entries` that they become.
+
+    `lines` is None where they are to be encoded (again). Large content is put for whoever writes its name soon after:
+    after a write that failed it is put once more, from `placed`, as nobody's blob may have been collected since.
+    """
 
     def __init__(self, records: Sequence[Record]) -> None:
         self.records = records
-        self.entries: tuple[Entry, ...] = ()
+        self.placed: tuple[Entry, ...] = ()  # with all of their content
+        self.entries: tuple[Entry, ...] = ()  # as the file holds them
         self.lines: bytes | None = None
         self.error: Exception | None = None
         self.settled = False
+
+    def refused(self) -> None:
+        """The disk did not take the lines."""
+        if not all(map(is_small, self.records)):
+            self.lines = None
 
 
 def prepare(log: LogFile, tree: Tree, appends: list[Append], now: Callable[[], str]) -> None:
@@ -46,6 +56,7 @@ def prepare(log: LogFile, tree: Tree, appends: list[Append], now: Callable[[], s
         for append in good:
             placed = tuple(islice(entries, len(append.records)))
             try:
+                append.placed = placed
                 append.entries, append.lines = _encoded(log, placed)
             except (ValueError, TypeError) as error:
                 append.error = error
@@ -62,8 +73,9 @@ def _encoded(log: LogFile, placed: tuple[Entry, ...]) -> tuple[tuple[Entry, ...]
 
 
 def encode_late(log: LogFile, appends: list[Append]) -> None:
+    """Encode what has no lines, and put its large content. Raises `OSError`."""
     for append in appends:
-        append.lines = log.encode(append.entries)[1]
+        append.lines = log.encode(append.placed)[1]
 
 
 def is_small(record: Record) -> bool:

@@ -117,7 +117,7 @@ class Writer:
                 return None
             saved: Path | OSError
             try:
-                saved = rescue(self._header, [each.entries for each in self._backlog])
+                saved = rescue(self._header, [each.placed for each in self._backlog])
             except OSError as error:
                 saved = error
             return told(log.path, self.unsaved, self.outage or "", saved)
@@ -203,6 +203,8 @@ class Writer:
             self._settled.set()
         else:
             self._backlog += [each for each in appends if each.entries]
+            for each in self._backlog:
+                each.refused()
             self.outage = why(error)
             if before is None:
                 self._settled = anyio.Event()

@@ -13,8 +13,9 @@ import pytest
 
 from governors.messages import Text
 from runtime.errors import SessionError
+from runtime.session.blobs import FolderBlobs
 from runtime.session.commit import COMMITTER
-from runtime.session.entries import Blob, MessageRecord, NoteRecord
+from runtime.session.entries import Blob, MessageRecord, NoteRecord, ResultRecord
 from runtime.session.opening import create_log, open_log, read_log
 from runtime.session.session import Session
 from runtime.session.tree import Tree
@@ -237,6 +238,39 @@ async def test_large_content_that_is_refused_is_unsaved_with_its_entry(path: Pat
     assert [entry.record for entry in read_log(path, blobs).entries] == [user("a"), large, user("b"), user("c")]
     assert b"blob" in path.read_bytes()
     await session.close()
+
+
+async def test_blobs_that_were_collected_in_a_long_outage_are_put_again(path: Path, tmp_path: Path) -> None:
+    """Nothing on the disk named them: whoever writes their names puts them first."""
+    disk, blobs = FakeDisk(), FolderBlobs(tmp_path / "blobs")
+    session = Session(HEADER, create_log(path, HEADER, disk, blobs), Tree(), now)
+    large = MessageRecord(role="user", content=(Text("é" * 70_000),))
+    output = ResultRecord(call=(1, 0), tool="exec", content=(Text("cut"),), whole="long output " * 2_000)
+    disk.refuse = {"sync": BROKEN}
+    await session.append(large, output)
+    assert len(list(blobs.stored())) == 2
+    for stored in blobs.stored():
+        assert blobs.remove(stored)
+    disk.heal()
+    assert await session.save()
+    first, second = read_log(path, FolderBlobs(blobs.folder)).entries
+    assert first.record == large
+    assert isinstance(second.record, ResultRecord) and isinstance(second.record.whole, Blob)
+    assert blobs.get(second.record.whole) == output.whole
+    await session.close()
+
+
+async def test_what_is_rescued_holds_its_large_content(path: Path, tmp_path: Path, temporary: Path) -> None:
+    """Where it lies nobody looks for the names of blobs that are still needed."""
+    disk, blobs = FakeDisk(), FolderBlobs(tmp_path / "blobs")
+    session = Session(HEADER, create_log(path, HEADER, disk, blobs), Tree(), now)
+    output = ResultRecord(call=(1, 0), tool="exec", content=(Text("cut"),), whole="long output " * 2_000)
+    disk.refuse = {"write": FULL}
+    await session.append(output)
+    with pytest.raises(SessionError):
+        await session.close()
+    (rescued,) = temporary.iterdir()
+    assert [entry.record for entry in read_log(rescued).entries] == [output]
 
 
 async def test_cancelling_while_the_disk_refuses_keeps_memory_in_order(session: Session, disk: FakeDisk) -> None:
