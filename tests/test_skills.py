@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 
 from runtime.errors import ToolError
 from runtime.skills import (
+    Around,
     Skill,
     SkillRoot,
     Skills,
+    collect_skills,
     load_skills,
+    missing,
     parse_front_matter,
     parse_skill,
     skill_roots,
@@ -21,7 +24,7 @@ from runtime.skills import (
 )
 from runtime.tools.base import ToolContext
 from runtime.tools.skill import skill_tool
-from runtime.workspace import open_workspace, shipped_path
+from runtime.workspace import FileText, open_workspace, shipped_path
 
 FILE = Path("skills/my-skill/SKILL.md")
 
@@ -113,11 +116,8 @@ def test_always(front: str, always: bool, said: str | None) -> None:
     [
         ("no front matter", "no front matter"),
         ("---\nname: my-skill\ndescription: d\nnever closed", "no front matter"),
-        ("---\ndescription: d\n---\n", "has no name"),
-        ("---\nname: My Skill\ndescription: d\n---\n", "may only have a-z"),
-        ("---\nname: ../etc\ndescription: d\n---\n", "may only have a-z"),
         ("---\nname: my-skill\ndescription:\n---\n", "has no description"),
-        ("---\nname: [a]\ndescription: d\n---\n", "has no name"),
+        ("---\ntitle: x\n---\nText", "no name and no description"),
         ("", "no front matter"),
     ],
 )
@@ -128,6 +128,27 @@ def test_bad_front_matter_is_reported(text: str, said: str) -> None:
     assert len(faults) == 1
     assert str(FILE) in faults[0]
     assert said in faults[0]
+
+
+@pytest.mark.parametrize(
+    ("front", "said"),
+    [
+        ("description: d", "has no name"),
+        ("name: My Skill\ndescription: d", "may only have a-z"),
+        ("name: ../etc\ndescription: d", "may only have a-z"),
+        ("name: [a]\ndescription: d", "has no name"),
+        ("name: my-skill", "has no description"),
+    ],
+)
+def test_what_other_agents_leave_out_is_taken_from_elsewhere(front: str, said: str) -> None:
+    """The name from the folder, the description from the text; the author is told."""
+    skill, faults = parsed(front)
+    assert skill is not None
+    assert skill.name == "my-skill"
+    assert skill.description in ("d", "Body")
+    assert len(faults) == 1
+    assert said in faults[0]
+    assert "used" in faults[0]
 
 
 def test_small_faults_are_reported_and_the_skill_stands() -> None:
@@ -217,3 +238,138 @@ def test_splitting_loses_nothing(lines: list[str], body: str) -> None:
     text = "\n".join(["---", *lines, "---", body])
     split = split_front_matter(text)
     assert split == (lines, body)
+
+
+BARE = Around(frozenset(), lambda name: name == "git", {"HOME": "/root"}, lambda name: name == "json", "linux")
+
+
+@pytest.mark.parametrize(
+    ("front", "lacks"),
+    [
+        ("metadata:\n  requires-bins: git rg", ["the program rg"]),
+        ("metadata:\n  requires-any-bins: rg, git", []),
+        ("metadata:\n  requires-any-bins: rg fd", ["one of the programs rg, fd"]),
+        ("metadata:\n  requires-env: HOME TOKEN", ["the variable TOKEN"]),
+        ("metadata:\n  requires-tools: exec", ["the tool exec"]),
+        ("metadata:\n  requires-python: json pandas", ["the Python package pandas"]),
+        ("metadata:\n  requires-os: macos linux", []),
+        ("metadata:\n  requires-os: darwin", ["another system (darwin)"]),
+        ('metadata: {"nanobot":{"emoji":"x","requires":{"bins":["gh"],"env":["HOME"]}}}', ["the program gh"]),
+        ('metadata: \'{"nanobot":{"requires":{"env":["KEY"]}}}\'', ["the variable KEY"]),
+        (
+            'metadata:\n  {\n    "openclaw":\n      {\n        "os": ["darwin"],\n        "requires":'
+            ' { "anyBins": ["a"], "config": ["channels.x"] },\n        "install": [ { "id": "brew", },\n        ],\n      },\n  }',
+            ["one of the programs a", "another system (darwin)", "the setting channels.x of another program"],
+        ),
+        (
+            "metadata:\n  openclaw:\n    requires:\n      bins:\n        - gh\n"
+            "    install:\n      - id: brew\n        kind: brew",
+            ["the program gh"],
+        ),
+        ("metadata:\n  author: me", []),
+        ("metadata: text", []),
+    ],
+)
+def test_requirements_are_read_in_every_form(front: str, lacks: list[str]) -> None:
+    """Ours, nanobot's JSON, also in quotes, and OpenClaw's over many lines with commas at the end."""
+    skill, faults = parsed(f"name: my-skill\ndescription: d\n{front}")
+    assert skill is not None
+    assert faults == []
+    assert list(missing(skill.requirements, BARE)) == lacks
+
+
+def test_a_skill_that_lacks_something_is_kept_from_the_model(tmp_path: Path) -> None:
+    """It is listed for people with what it lacks; the skill that it overrides does not come back."""
+    root = SkillRoot("workspace", tmp_path)
+    text = "---\nname: a\ndescription: d\nmetadata:\n  requires-tools: cron\n---\nb"
+    read = [(root, tmp_path / "a" / "SKILL.md", FileText(text))]
+    skills = collect_skills(read)
+    assert (skills.all, skills.problems) == ((), ())
+    assert [skill.missing for skill in skills.unavailable] == [("the tool cron",)]
+    with_cron = Around(frozenset({"cron"}), BARE.has_binary, {}, BARE.has_package, "linux")
+    assert [skill.name for skill in collect_skills(read, with_cron).all] == ["a"]
+
+
+def test_fields_of_the_standard_are_read() -> None:
+    """License, compatibility, allowed tools in the three forms that people write."""
+    front = "name: my-skill\ndescription: d\nlicense: MIT\ncompatibility: Needs\n  git\nallowed-tools: "
+    for tools in ("Read Bash(git add *) Grep", "Read, Bash(git add *), Grep", "[Read, Bash(git add *), Grep]"):
+        skill, _ = parsed(front + tools)
+        assert skill is not None
+        assert (skill.license, skill.compatibility) == ("MIT", "Needs git")
+        assert skill.allowed_tools == ("Read", "Bash(git add *)", "Grep")
+
+
+def test_a_skill_that_only_people_may_ask_for_is_not_offered(tmp_path: Path) -> None:
+    """`disable-model-invocation`, as pi and Claude have it: the tool reads it when it is named."""
+    write(tmp_path, "mine", "name: mine\ndescription: d\ndisable-model-invocation: true")
+    skills = load_skills([SkillRoot("workspace", tmp_path)])
+    assert (skills.all, [skill.name for skill in skills.unavailable]) == ((), ["mine"])
+    assert skills.get("mine") is not None
+
+
+def test_folders_of_other_agents_work_as_they_are(tmp_path: Path) -> None:
+    """Lone Markdown files and grouped skills as pi has them; files that claim nothing are passed over in silence."""
+    workspace = open_workspace(tmp_path / "w")
+    pi = tmp_path / "pi" / "skills"
+    write(pi / "group" / "deep", "nested", "name: nested\ndescription: d")
+    write(pi, "plain", "name: plain\ndescription: d")
+    (pi / "lone.md").write_text("---\ndescription: A lone one.\n---\nText")
+    (pi / "notes.md").write_text("no skill at all")
+    (pi / "README.md").write_text("---\nname: readme\ndescription: d\n---\n")
+    (pi / "group" / "other.md").write_text("---\nname: other\ndescription: d\n---\n")
+    roots = skill_roots(workspace, None, [str(pi)])
+    found = {skill.name: skill for skill in load_skills(roots).all if skill.source == "folder"}
+    assert set(found) == {"nested", "plain", "lone"}
+    assert found["lone"].folder is None
+    (workspace.skills).mkdir(exist_ok=True)
+    (workspace.skills / "lone.md").write_text("---\nname: lone\ndescription: copied\n---\n")
+    lone = load_skills(skill_roots(workspace, None, [str(pi)])).get("lone")
+    assert lone is not None
+    assert (lone.source, lone.description) == ("workspace", "copied")
+
+
+async def test_tool_lists_and_reads_the_other_files_and_nothing_else(tmp_path: Path) -> None:
+    """Scripts and references by their paths; nothing outside, not through links either; binary files are refused."""
+    workspace = open_workspace(tmp_path / "w")
+    folder = write(workspace.skills, "mine", "name: mine\ndescription: d").parent
+    (folder / "scripts").mkdir()
+    (folder / "scripts" / "run.py").write_text("print(1)\n")
+    (folder / "scripts" / "__pycache__").mkdir()
+    (folder / "scripts" / "__pycache__" / "x.pyc").write_bytes(b"\0")
+    (folder / "data.bin").write_bytes(b"\0\1")
+    (tmp_path / "secret").write_text("secret")
+    (folder / "link").symlink_to(tmp_path / "secret")
+    tool = skill_tool(lambda: skill_roots(workspace))
+    context = ToolContext(tmp_path, "a", "s", (1, 0))
+    text = str((await tool.run({"name": "mine"}, context)).content)
+    assert "data.bin, link, scripts/run.py" in text
+    assert "pyc" not in text
+    assert "print(1)" in str((await tool.run({"name": "mine", "file": "scripts/run.py"}, context)).content)
+    assert "Do it." in str((await tool.run({"name": "mine", "file": "SKILL.md"}, context)).content)
+    for path in ("../../../secret", "/etc/passwd", "link", "data.bin", "scripts", "none", "~/x", "a\0b"):
+        with pytest.raises(ToolError) as caught:
+            await tool.run({"name": "mine", "file": path}, context)
+        assert "scripts/run.py" in str(caught.value)
+
+
+async def test_tool_says_what_a_skill_lacks(tmp_path: Path) -> None:
+    """A model that was told of a skill by a person hears why it cannot be used."""
+    workspace = open_workspace(tmp_path)
+    write(workspace.skills, "mine", "name: mine\ndescription: d\nmetadata:\n  requires-bins: no-such-program")
+    with pytest.raises(ToolError, match="needs the program no-such-program"):
+        await skill_tool(skill_roots(workspace)).run({"name": "mine"}, ToolContext(tmp_path, "a", "s", (1, 0)))
+
+
+@given(st.text(alphabet=st.sampled_from(list("ab-:#'\"[]{},| \n\\")), max_size=60))
+def test_any_metadata_is_read_or_passed_over(text: str) -> None:
+    """No flow form, nested keys or list makes the reader raise."""
+    skill, _ = parse_skill(f"---\nname: a\ndescription: d\nmetadata: {text}\n---\nb", FILE, "workspace")
+    assert skill is None or missing(skill.requirements, BARE) is not None
+
+
+def test_deep_nesting_is_read_without_harm() -> None:
+    """A file made to exhaust the stack costs nothing but itself."""
+    deep = "\n".join(f"{' ' * depth}a:" for depth in range(1, 2_000))
+    for front in (deep, "m: " + "[" * 5_000, "m:\n" + "\n".join(f"{' ' * d}- - a" for d in range(1, 500))):
+        assert parse_skill(f"---\nname: a\ndescription: d\nmetadata:\n{front}\n---\nb", FILE, "workspace")[0]

@@ -1,0 +1,135 @@
+"""A skill, and how its text becomes one. Pure.
+
+Rules of the front matter: https://agentskills.io/specification. What other agents leave out or add is read as they read
+it: a missing name is the folder's, a missing description the first paragraph; both are reported.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from .front_matter import parse_front_matter, split_front_matter
+from .requirements import Requirements, metadata_of, read_requirements
+
+SKILL_FILE = "SKILL.md"
+MAX_NAME, MAX_DESCRIPTION, MAX_COMPATIBILITY = 64, 1024, 500  # characters, by the standard
+NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+Source: TypeAlias = Literal["shipped", "folder", "user", "workspace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """`text` is the Markdown below the front matter. `always`: it stands in the prompt in full. `by_hand`: only a
+    person may ask for it. `allowed_tools` is what its author expects it to use; it grants nothing. `missing` is what it
+    needs and is not there, in words."""
+
+    name: str
+    description: str
+    text: str
+    always: bool
+    source: Source
+    file: Path
+    license: str = ""
+    compatibility: str = ""
+    allowed_tools: tuple[str, ...] = ()
+    requirements: Requirements = field(default_factory=Requirements)
+    by_hand: bool = False
+    missing: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> Path | None:
+        """Where its other files lie; None for a skill that is one file."""
+        return self.file.parent if self.file.name == SKILL_FILE else None
+
+
+def parse_skill(text: str, file: Path, source: Source) -> tuple[Skill | None, list[str]]:
+    """The skill in `text`, or None, and what is wrong with it. `file` gives its usual name."""
+    split = split_front_matter(text)
+    if split is None:
+        return None, [f'{file}: no front matter. It begins with a line "---", name and description, and "---" again']
+    fields, body = parse_front_matter(split[0]), split[1].strip()
+    if not fields.get("name") and not fields.get("description"):
+        return None, [f"{file}: the front matter has no name and no description. Add both; without them it is no skill"]
+    faults: list[str] = []
+    name = _name(fields.get("name"), usual_name(file), faults)
+    if name is None:
+        return None, [f"{file}: {fault}" for fault in faults]
+    description = _description(fields.get("description"), body, faults)
+    if not description:
+        return None, [f"{file}: {fault}" for fault in faults]
+    metadata = metadata_of(fields.get("metadata"))
+    skill = Skill(
+        name=name,
+        description=description,
+        text=body,
+        always=_flag("always", _always(fields, metadata), faults),
+        source=source,
+        file=file,
+        license=_line(fields.get("license")),
+        compatibility=_line(fields.get("compatibility"))[:MAX_COMPATIBILITY],
+        allowed_tools=allowed_tools(fields.get("allowed-tools")),
+        requirements=read_requirements(metadata),
+        by_hand=_flag("disable-model-invocation", fields.get("disable-model-invocation"), faults),
+    )
+    return skill, [f"{file}: {fault}" for fault in faults]
+
+
+def usual_name(file: Path) -> str:
+    """The folder's name, or a lone file's."""
+    return file.parent.name if file.name == SKILL_FILE else file.stem
+
+
+def _name(given: Any, usual: str, faults: list[str]) -> str | None:
+    if isinstance(given, str) and NAME.fullmatch(given) and len(given) <= MAX_NAME:
+        if given != usual:
+            faults.append(f'the name "{given}" differs from its folder "{usual}"; the name counts')
+        return given
+    if isinstance(given, str) and given:
+        faults.append(f'the name "{given[:80]}" may only have a-z, 0-9 and single hyphens, {MAX_NAME} at most')
+    else:
+        faults.append(f'the front matter has no name. Add "name: {usual}"')
+    if NAME.fullmatch(usual) and len(usual) <= MAX_NAME:
+        faults[-1] += f'; "{usual}" is used'
+        return usual
+    return None
+
+
+def _description(given: Any, body: str, faults: list[str]) -> str:
+    if isinstance(given, str) and (description := " ".join(given.split())):
+        if len(description) > MAX_DESCRIPTION:
+            faults.append(f"the description has {len(description):,} characters; {MAX_DESCRIPTION:,} are used")
+        return description[:MAX_DESCRIPTION]
+    faults.append('the front matter has no description. Add "description: what it does and when to use it"')
+    paragraphs = (part for part in re.split(r"\n\s*\n", body) if part.strip() and not part.lstrip().startswith("#"))
+    first = " ".join(next(paragraphs, "").split())[:MAX_DESCRIPTION]
+    if first:
+        faults[-1] += "; its first paragraph is used"
+    return first
+
+
+def _always(fields: dict[str, Any], metadata: dict[str, Any]) -> Any:
+    """`always` at the top, or under `metadata`, where the standard puts what it does not know, ours or nanobot's."""
+    nested = (metadata_of(metadata.get(name)).get("always") for name in ("moonwake", "nanobot"))
+    told = (fields.get("always"), metadata.get("always"), *nested)
+    return next((value for value in told if value is not None), None)
+
+
+def _flag(name: str, value: Any, faults: list[str]) -> bool:
+    if value is None or str(value).lower() in ("false", "true"):
+        return str(value).lower() == "true"
+    faults.append(f'{name} should be true or false, not "{str(value)[:40]}"; taken as false')
+    return False
+
+
+def allowed_tools(value: Any) -> tuple[str, ...]:
+    """`Read Bash(git:*)` by the standard; also with commas, or as a list. A space in brackets parts nothing."""
+    text = " ".join(str(each) for each in value) if isinstance(value, list) else value
+    return tuple(re.findall(r"(?:[^\s,()]|\([^)]*\))+", text)) if isinstance(text, str) else ()
+
+
+def _line(value: Any) -> str:
+    return " ".join(value.split()) if isinstance(value, str) else ""
