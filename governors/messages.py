@@ -190,7 +190,8 @@ class SystemPatch:
     """A change to the system prompt that is sent at its place in the conversation, not at the front.
 
     `text` says all of it in words. `tools` is for wires that take definitions of tools inside a conversation; on
-    others the definitions stand in the request's array of tools, and the words are all that is sent here.
+    others the definitions stand in the request's array of tools, and the words are all that is sent here. Either way
+    they count as tools of the request, not as a part of this message.
     """
 
     text: str

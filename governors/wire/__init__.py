@@ -13,9 +13,9 @@ Rules, by the code that a violation names (E: refused, S: lost silently, $: cost
     A6, O3         `check_binding`, which needs to know where reasoning was produced
     A8, A9 ($)     anthropic check, for cache marks; of A9 the blocks left behind the last mark. Least sizes and what
                    a changed tool_choice costs cannot be seen in one request
-    A10, A11       anthropic check, for system messages and compaction blocks
+    A10, A11       anthropic check, for system messages, the tools that come and go in them, and compaction blocks
     A12            every wire's check: counts and sizes, by abilities; on anthropic also requests for 0 tokens
-    O1 O2 O4 O5 O6 openai_responses check (O6: $)
+    O1 O2 O4 O5 O6 openai_responses check (O6: $); O3 too, for tools that are added inside the conversation
     H1 to H4       openai_chat check
     G1             H3 with `strict_alternation`; G2 with `call_signatures`; G3 by `schema_references`, A12
     DEEPSEEK       `replay_reasoning` (openai_chat), `unsigned_thinking` (anthropic)

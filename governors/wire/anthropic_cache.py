@@ -24,8 +24,8 @@ STRIDE = 15
 #: Messages at the end that marks are looked for in. An encoder shows no more of them than that, and its last.
 NEAREST = 60
 
-#: The lifetime of a mark that names none.
-SHORTEST = "5m"
+#: The lifetime that a mark can ask for; one that names none lasts 5 minutes.
+LONGEST = "1h"
 
 #: Blocks that can carry a mark. Thinking never can (A5).
 MARKABLE = frozenset({"text", "image", "tool_use", "tool_result", "document", "tool_addition", "tool_removal"})
@@ -39,14 +39,14 @@ def mark_cache(body: Payload, ttl: str | None = None, key: str | None = None) ->
     added. The system prompt is rendered after the tools, so that its mark covers both; one on the tools keeps them warm
     when a new epoch writes another system prompt.
 
-    `ttl` is `5m` (also without one) or `1h`. A body that has marks already comes back as it is: whoever set them
+    `ttl` is `1h`, or anything else for 5 minutes. A body that has marks already comes back as it is: whoever set them
     knows why. `key` says nothing on this wire.
     """
     if has_marks(body):
         return body
     mark: dict[str, str] = {"type": "ephemeral"}
-    if ttl not in (None, SHORTEST):
-        mark["ttl"] = str(ttl)
+    if ttl == LONGEST:
+        mark["ttl"] = ttl
     fronts = [(part, place) for part in ("system", "tools") if (place := _last_carrier(body, part)) is not None]
     messages = body.get("messages")
     places = _places(messages, MOST_MARKS - len(fronts[:1])) if isinstance(messages, list) else []

@@ -14,7 +14,8 @@ def mark_cache(body: Payload, ttl: str | None = None, key: str | None = None) ->
 
     `key` is made of those when it is not given: it stays for as long as they do, so sessions that begin alike share
     it, and it says nothing of the user. The provider sets its breakpoint at the end by itself; `ttl` is its lifetime,
-    `30m` or `12h`. A body that has a key already comes back as it is.
+    `30m` or `12h`. Its explicit mode would take that one away, and the text of a call's output, which most requests end
+    with, can carry none. A body that has a key already comes back as it is.
     """
     if "prompt_cache_key" in body:
         return body
