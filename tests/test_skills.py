@@ -258,7 +258,8 @@ BARE = Around(frozenset(), lambda name: name == "git", {"HOME": "/root"}, lambda
         ('metadata: \'{"nanobot":{"requires":{"env":["KEY"]}}}\'', ["the variable KEY"]),
         (
             'metadata:\n  {\n    "openclaw":\n      {\n        "os": ["darwin"],\n        "requires":'
-            ' { "anyBins": ["a"], "config": ["channels.x"] },\n        "install": [ { "id": "brew", },\n        ],\n      },\n  }',
+            ' { "anyBins": ["a"], "config": ["channels.x"] },'
+            '\n        "install": [ { "id": "brew", },\n        ],\n      },\n  }',
             ["one of the programs a", "another system (darwin)", "the setting channels.x of another program"],
         ),
         (

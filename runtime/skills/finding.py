@@ -49,13 +49,15 @@ def skill_roots(
     workspace: Workspace, user_folder: Path | None = None, folders: Iterable[str] = ()
 ) -> tuple[SkillRoot, ...]:
     """Where skills are looked for; later ones override: shipped, the `folders` of the settings, the user's, the
-    workspace's. Folders within them that only group skills are roots of their own, before the one that holds them."""
-    roots = [SkillRoot("folder", workspace.root / Path(name).expanduser(), flat=True) for name in folders]
+    workspace's. In `folders`, which others filled, folders that only group skills are roots of their own, before the
+    one that holds them."""
+    roots = [SkillRoot("shipped", shipped_path("skills"))]
+    for name in folders:
+        root = SkillRoot("folder", workspace.root / Path(name).expanduser(), flat=True)
+        roots += [*_groups(root), root]
     if user_folder is not None and user_folder != workspace.root:
         roots.append(SkillRoot("user", user_folder / "skills", flat=True))
-    roots.append(SkillRoot("workspace", workspace.skills, flat=True))
-    grouped = (each for root in roots for each in (*_groups(root), root))
-    return (SkillRoot("shipped", shipped_path("skills")), *grouped)
+    return (*roots, SkillRoot("workspace", workspace.skills, flat=True))
 
 
 def _groups(root: SkillRoot) -> tuple[SkillRoot, ...]:
@@ -80,11 +82,14 @@ def _grouping(parent: Path) -> Iterator[Path]:
 
 
 def _folders(parent: Path) -> list[Path]:
+    return [entry for entry in _entries(parent) if entry.is_dir()]
+
+
+def _entries(parent: Path) -> list[Path]:
     try:
-        entries = sorted(entry for entry in parent.iterdir() if not entry.name.startswith("."))
+        return sorted(entry for entry in parent.iterdir() if not entry.name.startswith("."))
     except (FileNotFoundError, NotADirectoryError):
         return []
-    return [entry for entry in entries if entry.is_dir()]
 
 
 def list_skill_files(root: SkillRoot) -> tuple[Path, ...]:
@@ -93,15 +98,14 @@ def list_skill_files(root: SkillRoot) -> tuple[Path, ...]:
 
     Raises `OSError` when the folder is there and cannot be listed.
     """
-    files: list[Path] = []
-    if root.flat and root.folder.is_dir():
-        files = sorted(entry for entry in root.folder.iterdir() if _may_be_skill(entry))
-    return (*files, *(folder / SKILL_FILE for folder in _folders(root.folder)))
+    entries = _entries(root.folder)
+    files = (entry for entry in entries if root.flat and _may_be_skill(entry))
+    return (*files, *(entry / SKILL_FILE for entry in entries if entry.is_dir()))
 
 
 def _may_be_skill(entry: Path) -> bool:
     name = entry.name.lower()
-    return name.endswith(".md") and not name.startswith(".") and name not in _NO_SKILLS and entry.is_file()
+    return name.endswith(".md") and name not in _NO_SKILLS and entry.is_file()
 
 
 def load_skills(roots: Iterable[SkillRoot], around: Around | None = None) -> Skills:
