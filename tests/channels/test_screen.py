@@ -217,9 +217,8 @@ async def test_a_command_typed_after_an_undo_takes_the_place_of_the_text_that_it
         await here.paper.until("Took back 1 turn")
         here.type("/label x\r")
         await here.paper.until("nothing was said yet on this branch")
-        here.type("\x1b[A")
-        await here.paper.until("/label x")
-        here.type("\x1b[A and/or peas\r")
+        await here.paper.until("200k")  # drawn anew, with the history at hand
+        here.type("\x1b[A\x1b[A and/or peas\r")
         await here.paper.until("two")
         here.type("/quit\r")
     said = [record.content for record in here.records(MessageRecord) if record.role == "user"]
