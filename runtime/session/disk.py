@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Protocol
@@ -56,3 +57,24 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def put_file(path: Path, data: bytes, disk: Disk) -> int:
+    """A new file with `data`: whoever finds it there finds it whole, also after a crash. Its length comes back.
+
+    Nobody else makes a file of that name: callers hold a lock. Raises `OSError`; then it is not there.
+    """
+    fresh = path.with_name(path.name + ".new")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        write_all(disk, descriptor, data)
+        disk.sync(descriptor)
+        fresh.rename(path)
+    except BaseException:  # an interrupt too leaves no half file behind
+        with contextlib.suppress(OSError):
+            fresh.unlink()
+        raise
+    finally:
+        os.close(descriptor)
+    sync_folder(path.parent)
+    return len(data)

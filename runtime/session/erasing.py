@@ -21,7 +21,7 @@ from ..errors import SessionError
 from .blobs import FolderBlobs, StoredFile
 from .codec import BadLine
 from .erasure import Erased, erase, redacted_in
-from .gc import HOUR, take_names, unnamed
+from .gc import HOUR, is_being_made, take_names, unnamed
 from .leftovers import still_holding
 from .located import read_unopened
 from .locking import lock, unlock
@@ -199,10 +199,12 @@ def _remove_blobs(
     path: Path, data: bytes, side: Collection[Path], blobs: FolderBlobs, now: float, problems: list[str], dry_run: bool
 ) -> list[Path]:
     """Remove every blob that no session names, once `data` is what stands at `path`; also young ones, where no other
-    session is open: a writer has a session open from before it puts a blob until after it has named it."""
+    session is open: a writer has a session open from before it puts a blob until after it has named it. So that is
+    asked between listing blobs and reading sessions."""
     state = blobs.folder.parent
     try:
         stored = list(blobs.stored())
+        writing, making = _is_anybody_writing(path, now), is_being_made(path.parent.parent)
         left, unreadable = unnamed(state, {each.blob for each in stored if each.blob is not None}, {path, *side})
         take_names(data, left)
         if unreadable:
@@ -213,10 +215,11 @@ def _remove_blobs(
         if not found:
             return []
         with contextlib.nullcontext() if dry_run else blobs.closed():
-            gone, young = _old_enough(found, path, now)
+            gone, young = _old_enough(found, now, writing or _is_anybody_writing(path, now))
+            gone, young = ([], found) if making else (gone, young)
             problems.extend(
-                f"the blob {each.path.name} was kept, as it is young and another session is open "
-                "or being made. Close that, and do this again"
+                f"the blob {each.path.name} was kept, as another session is being made, or is open and the blob is "
+                "young. Close that, and do this again"
                 for each in young
             )
             return [each.path for each in gone if dry_run or blobs.remove(each)]
@@ -225,9 +228,9 @@ def _remove_blobs(
         return []
 
 
-def _old_enough(found: list[StoredFile], path: Path, now: float) -> tuple[list[StoredFile], list[StoredFile]]:
-    """Those that nobody can be about to name, and the others."""
-    if not _is_anybody_writing(path, now):
+def _old_enough(found: list[StoredFile], now: float, writing: bool) -> tuple[list[StoredFile], list[StoredFile]]:
+    """Those that nobody can be about to name, and the others; `writing`: somebody has another session open."""
+    if not writing:
         return found, []
     gone = [each for each in found if now - each.changed > HOUR]
     return gone, [each for each in found if now - each.changed <= HOUR]

@@ -7,8 +7,6 @@ file is whole or not there.
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -19,10 +17,10 @@ import anyio.to_thread
 from ..errors import SessionError
 from .blobs import BlobStore, FolderBlobs
 from .codec import encode_entry, encode_header
-from .disk import sync_folder
 from .entries import Entry, Header, HeadRecord, LabelRecord, NoteRecord, PinRecord, RedactRecord
 from .erasure import erase
 from .finding import hidden
+from .founding import found_session
 from .opening import read_log
 from .reading import read_session
 from .rewind import fork_point
@@ -113,24 +111,15 @@ def _redactions(tree: Tree, messages: list[int], taken: set[int]) -> Iterator[En
 
 
 def _write(path: Path, header: Header, entries: list[Entry], blobs: BlobStore | None) -> None:
-    """The new file, under another name until it is whole. Raises `SessionError`."""
-    fresh = path.with_name(path.name + ".new")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    """The new file, whole or not there. Raises `SessionError`."""
+
+    def made() -> bytes:
         data = encode_header(header) + b"".join(encode_entry(each, blobs=blobs) for each in entries)
         if any(isinstance(each.record, RedactRecord) for each in entries):
-            data = erase(data, read_session(data, blobs)).data
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.rename(path)
-            sync_folder(path.parent)
-        except BaseException:  # an interrupt too must not leave half a session behind
-            with contextlib.suppress(OSError):
-                fresh.unlink()
-            raise
+            return erase(data, read_session(data, blobs)).data
+        return data
+
+    try:
+        found_session(path, made)
     except OSError as error:
         raise SessionError(f"cannot write the fork {path}: {error.strerror or error}. Nothing was forked") from error

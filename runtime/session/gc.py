@@ -3,7 +3,8 @@
 Synchronous on purpose: call it in a thread. It may run while sessions are open. Laws:
 - A blob is needed as long as its name stands anywhere in the state folder: in any line of any session of any agent,
   broken ones and side files too. As long as some session cannot be read, every blob is needed.
-- A young file is needed: whoever puts a blob names it soon after. Putting it again makes it young.
+- A young file is needed: whoever puts a blob names it soon after. Putting it again makes it young. While a session is
+  being made (forked, imported), every blob is needed: it names them all at its end.
 - What is removed is looked at once more at that moment, while no writer can put or open it.
 - A dry run finds the same and touches nothing.
 """
@@ -98,10 +99,23 @@ def chunks(file: BinaryIO, overlap: int) -> Iterator[bytes]:
         tail = (tail + chunk)[-overlap:]
 
 
+def is_being_made(sessions: Path) -> bool:
+    """Whether somebody holds the lock of a session that is not there yet.
+
+    Ask after blobs are listed and before sessions are read: who began later makes the blobs young that it needs, and
+    what was finished before is read.
+    """
+    locks = _inside(sessions, "*/*.jsonl.lock")
+    return any(not os.path.lexists(_session_of(path)) and is_locked(_session_of(path)) for path in locks)
+
+
 def _blobs(state: Path, now: float, dry_run: bool, anyway: bool, problems: list[str]) -> Iterator[Garbage]:
     """Remove the blobs that nobody names, and give them. Raises `OSError`."""
     blobs = FolderBlobs(state / "blobs")
     old = [stored for stored in blobs.stored() if now - stored.changed > HOUR]  # before the sessions are read
+    if old and is_being_made(state / "sessions"):
+        problems.append("all blobs were kept: a session is just being made and may name them. Do this again later")
+        return
     left, unreadable = unnamed(state, {stored.blob for stored in old if stored.blob is not None})
     problems.extend(unreadable)
     if unreadable and not anyway:

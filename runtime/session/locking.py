@@ -42,9 +42,9 @@ def lock(path: Path) -> FileLock:
         raise SessionError(f"cannot lock the session {path}: {error.strerror or error}") from error
 
 
-def unlock(held: FileLock, path: Path) -> None:
-    """Give up a lock. Its file goes where there is no session, while the lock is still held: see `_sign`."""
-    if not os.path.lexists(path):
+def unlock(held: FileLock, path: Path, *, tidy: bool = False) -> None:
+    """Give up a lock. Its file goes where there is no session, or with `tidy`, while it is still held: see `_sign`."""
+    if tidy or not os.path.lexists(path):
         with contextlib.suppress(OSError):  # a stray file harms nobody
             Path(held.lock_file).unlink(missing_ok=True)
     held.release()

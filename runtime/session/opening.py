@@ -18,7 +18,7 @@ from pathlib import Path
 from ..errors import SessionError
 from .blobs import BlobStore
 from .codec import BadLine, encode_header
-from .disk import sync_folder, write_all
+from .disk import put_file
 from .entries import Header
 from .locking import lock, unlock
 from .log import REAL_DISK, Disk, LogFile
@@ -35,7 +35,7 @@ def create_log(path: Path, header: Header, disk: Disk = REAL_DISK, blobs: BlobSt
     try:
         if os.path.lexists(path):
             raise FileExistsError(None, "it exists already")
-        length = _put_header(path, encode_header(header), disk)
+        length = put_file(path, encode_header(header), disk)
         descriptor = os.open(path, _OPEN)
     except OSError as error:
         unlock(held, path)
@@ -152,24 +152,6 @@ def _real(path: Path) -> Path:
     except OSError as error:
         what = f"cannot be reached: {error.strerror}"
     raise SessionError(f"the session file {path} {what}")
-
-
-def _put_header(path: Path, data: bytes, disk: Disk) -> int:
-    """Make the file under another name and rename it, so that no crash leaves half a header. Its length comes back."""
-    fresh = path.with_name(path.name + ".new")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        write_all(disk, descriptor, data)
-        disk.sync(descriptor)
-        fresh.rename(path)  # the lock is ours: nobody else makes this session
-    except OSError:
-        with contextlib.suppress(OSError):
-            fresh.unlink()
-        raise
-    finally:
-        os.close(descriptor)
-    sync_folder(path.parent)
-    return len(data)
 
 
 def _keep_broken(path: Path, reading: Reading) -> None:
