@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -52,13 +53,18 @@ def write_skill(workspace: Workspace, name: str, front: str = "", body: str = "B
 
 
 def count_opens(action: Callable[[], object]) -> int:
-    """How many files `action` opens, as the interpreter itself reports them."""
+    """How many files `action` opens, as the interpreter itself reports them (other threads may open what they like)."""
     opened: list[object] = []
-    listening = True
+    listening, here = True, threading.get_ident()
 
     def hook(event: str, arguments: tuple[object, ...]) -> None:
         is_stream = bool(arguments) and isinstance(arguments[0], int)  # over a file that is open already
-        if listening and event in ("open", "os.scandir", "os.listdir") and not is_stream:
+        if (
+            listening
+            and threading.get_ident() == here
+            and event in ("open", "os.scandir", "os.listdir")
+            and not is_stream
+        ):
             opened.append(arguments)
 
     sys.addaudithook(hook)

@@ -8,7 +8,7 @@ that what is sent is always what the log says.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 
@@ -39,6 +39,7 @@ from ..session.standing import Standing, standing_of
 from .decided import records_of, without_pins
 from .drafts import Drafts, Frame, Place
 from .fit import Fit, budget_of
+from .folding import as_told
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,8 @@ def prepare(situation: Situation) -> Preparation:
     standing = standing_of(situation.entries) if situation.standing is None else situation.standing
     drafts, branch = situation.drafts, situation.branch
     projection = drafts.project(branch, standing.redacted)
+    model = situation.model
+    situation = replace(situation, model=replace(model, info=as_told(model.info, projection.settings)))
     frame = _frame(situation, projection, standing)
     place, measure = _place(situation, projection, standing), partial(_measure, situation)
     try:

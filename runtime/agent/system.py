@@ -16,29 +16,37 @@ from governors.messages import ToolSpec
 from ..prompt.pressure import TOKEN_BYTES, Told, keep_shown, room_of, shed
 from ..providers.base import ChosenModel
 from ..sections import LEFT_OUT, Sections, diff
-from ..session.entries import SystemRecord
+from ..session.entries import SettingRecord, SystemRecord
+from ..session.projection import Projection
 from ..session.sections import SystemState
 from ..session.session import Session
 from .equipment import Equipment
+from .folding import fold_change
 
 
 async def refresh_system(
-    session: Session, equipment: Equipment, model: ChosenModel, state: SystemState | None, window: int
+    session: Session, equipment: Equipment, model: ChosenModel, seen: Projection, window: int
 ) -> tuple[str, ...]:
-    """Record what changed since the last request; returns warnings about files that could not be used. `state` is what
-    the log says; None: nothing yet. `window` is the model's, as far as this session knows it (tokens)."""
+    """Record what changed since the last request; returns warnings about files that could not be used. `seen` is what
+    the log says. `window` is the model's, as far as this session knows it (tokens)."""
+    state = seen.state if seen.told else None
     specs = equipment.toolset.specs if model.info.abilities.tools else ()
     names = [spec.name for spec in specs]
     prompt = await anyio.to_thread.run_sync(equipment.prompt.build, equipment.channel, names, model.info.profile)
     shown = () if state is None else state.sections
     sections, warnings = prompt.sections, prompt.warnings
+    room = room_of(window, equipment.prompt_share)
     if model.info.profile != "tiny":
         sections, kept = keep_shown(sections, prompt.failed, shown)
         warnings += tuple(f"What was last shown of {name} stays in the prompt." for name in kept)
-        told = shed(sections, room_of(window, equipment.prompt_share), shown, names)
+        told = shed(sections, room, shown, names)
         sections = told.sections
-        warnings += shedding(told, shown, model.name, window, equipment.prompt_share)
-    records = changes(state, sections, specs)
+        warnings += shedding(told, shown, model.name, window, room)
+    records: list[SystemRecord | SettingRecord] = [*changes(state, sections, specs)]
+    if state is not None:
+        after = state.patched(records[0]) if records and isinstance(records[0], SystemRecord) else state
+        fold = fold_change(model.info, seen.settings, room, seen.baseline, state, after)
+        records += [fold] if fold is not None else []
     if records:
         await session.append(*records)
     return warnings
@@ -57,13 +65,13 @@ def changes(state: SystemState | None, sections: Sections, tools: Sequence[ToolS
     return [SystemRecord(sections=changed, tools_added=added, tools_removed=removed)]
 
 
-def shedding(told: Told, shown: Sections, model: str, window: int, share: float | None) -> tuple[str, ...]:
+def shedding(told: Told, shown: Sections, model: str, window: int, room: int) -> tuple[str, ...]:
     """What a person is told when other sections fall away than those that had fallen away in `shown`."""
     note = {section.name: section.text for section in told.sections}.get(LEFT_OUT)
     if note is None or note == {section.name: section.text for section in shown}.get(LEFT_OUT):
         return ()
     return (
         f"The prompt would take about {told.size // TOKEN_BYTES:,} tokens, and of the window of {model} ({window:,}) "
-        f"it may take {room_of(window, share):,}. Left out: {', '.join(told.left_out)}. Shorten the files that it is "
+        f"it may take {room:,}. Left out: {', '.join(told.left_out)}. Shorten the files that it is "
         "made of, choose a model with a larger window, or raise prompt.share in moonwake.toml.",
     )

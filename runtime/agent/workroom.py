@@ -80,10 +80,9 @@ class Workroom:
         await self._learn(self._model(), standing.redaction)
         drafts, branch, redacted = self._drafts, tuple(self._session.branch()), standing.redacted
         projection = await at_ease(drafts.live.pending(branch, redacted), lambda: drafts.project(branch, redacted))
-        state = projection.state if projection.told else None
         model = self._model()
         window = known_fit(model, standing.settings).window
-        for warning in await refresh_system(self._session, self._equipment(), model, state, window):
+        for warning in await refresh_system(self._session, self._equipment(), model, projection, window):
             if warning not in self._warned:
                 self._warned.add(warning)
                 self._announcer.emit(Notice(level="warning", text=warning))

@@ -16,6 +16,7 @@ from governors.wire import WIRES
 from governors.wire.base import LIFETIMES, Payload
 from governors.wire.encoder import Encoder
 
+from ..agent.folding import as_told
 from ..errors import SessionError
 from ..providers.base import ModelInfo
 from ..session.entries import Entry, RequestRecord, SettingRecord
@@ -70,6 +71,7 @@ def as_model(entries: Sequence[Entry], entry: int, model: ModelInfo | None = Non
     shown = sent if not hidden else project(Tree(veiled(entries)).branch_to(until), hidden)
     if model is None:
         return _without_model(entry, request, shown)
+    model = as_told(model, sent.settings)
     ttl = LIFETIMES.get(request.lifetime) if request is not None else None
     limit = _max_output(before, model)
     proof = _encoder(sent, model, limit, thinking)

@@ -131,5 +131,10 @@ def _is_file_here(name: str) -> bool:
     return name == PROJECT_MEMORY or (name.endswith(".md") and not levels_up(name))
 
 
+def takes(sections: Sections) -> int:
+    """About how many tokens the sections take, by the measure that sheds them."""
+    return -(-_size(sections) // TOKEN_BYTES)
+
+
 def _size(sections: Sections) -> int:
     return sum(len(section.text.encode()) + 2 for section in sections)

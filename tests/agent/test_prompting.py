@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from runtime.agent.fit import fit_setting
-from runtime.events import Notice
+from runtime.events import Notice, TurnFinished
+from runtime.exports.as_model import as_model
 from runtime.prompt.builder import PromptBuilder
 from runtime.providers.scripted import Scripted
 from runtime.sections import LEFT_OUT
-from runtime.session.entries import HeadRecord, SettingRecord, SystemRecord
+from runtime.session.entries import HeadRecord, OutcomeRecord, RequestRecord, SettingRecord, SystemRecord
 from runtime.session.projection import system_state
 from runtime.session.sections import SystemState, state_of
 from runtime.workspace import init_workspace, open_workspace
@@ -88,6 +89,54 @@ async def test_a_model_for_the_tiny_profile_and_back(tmp_path: Path) -> None:
         await it.agent.switch_model(large)
         await it.say("three")
         assert list(shown(it).items()) == list(whole.items()) == list(made_of_files(it).items())
+
+
+async def test_a_prompt_that_is_shed_leaves_the_request(tmp_path: Path) -> None:
+    """A session with a long prompt goes on with a model whose window is smaller than that prompt, and again back."""
+    init_workspace(tmp_path)
+    (tmp_path / "AGENTS.md").write_text(LONG * 2)
+    (tmp_path / "memory" / "MEMORY.md").write_text("- A fact that is long enough.\n" * 500)
+    async with talk(tmp_path, otherwise="ok", window=200_000) as it:
+        large = it.agent.model
+        small = it.model.chosen(id="small", window=9_000, max_output=1_000)
+        await it.say("one")
+        await it.agent.switch_model(small)
+        assert of(TurnFinished, await it.say("two"))[0].error is None
+        (tmp_path / "TOOLS.md").unlink()
+        (tmp_path / "AGENTS.md").write_text("Short rules.")
+        assert of(TurnFinished, await it.say("three"))[0].error is None
+        await it.agent.switch_model(large)
+        assert of(TurnFinished, await it.say("four"))[0].error is None
+        folded = [record for record in it.records(SettingRecord) if record.name == "fold:scripted/small"]
+        assert [record.value for record in folded] == [True]
+        bodies = [str(body) for body in it.bodies]
+        assert [LONG[:300] in body for body in bodies] == [True, False, False, True]
+        assert "Short rules." in str(it.bodies[2]["system"])
+        causes = [record.cause for record in it.records(OutcomeRecord)]
+        assert causes == [None, None, "system folded", None]
+        models = [large.info, small.info, small.info, large.info]
+        requests = [entry.id for entry in it.on_disk() if isinstance(entry.record, RequestRecord)]
+        assert all(as_model(it.on_disk(), at, info).same for at, info in zip(requests, models, strict=True))
+
+
+async def test_a_head_ends_the_folding(tmp_path: Path) -> None:
+    """With the baseline of a head the front is short; patches stand at the tail again, and no byte moves for it."""
+    init_workspace(tmp_path)
+    (tmp_path / "AGENTS.md").write_text(LONG * 2)
+    async with talk(tmp_path, otherwise="word " * 300, window=200_000) as it:
+        await it.say("one")
+        await it.agent.switch_model(it.model.chosen(id="small", window=9_000, max_output=1_000))
+        for turn in range(12):
+            await it.say(f"question {turn} " + "more " * 300)
+        assert it.records(HeadRecord)
+        folded = [record.value for record in it.records(SettingRecord) if record.name == "fold:scripted/small"]
+        assert folded == [True, None]
+        (tmp_path / "memory" / "MEMORY.md").write_text("- news")
+        (tmp_path / "AGENTS.md").write_text("Short rules.")
+        await it.say("short")
+        assert "Short rules." not in str(it.bodies[-1]["system"])
+        assert "Short rules." in str(it.bodies[-1]["messages"])
+        assert {record.cause for record in it.records(OutcomeRecord)} == {None, "head"}
 
 
 async def test_a_window_learned_from_an_overflow_counts(tmp_path: Path) -> None:
