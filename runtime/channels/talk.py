@@ -149,15 +149,19 @@ class Talk:
             self.audience.show(Line("info", f"Held back: {plural(len(held), 'message')}. /send sends, /drop drops."))
 
     async def run(self, command: Command) -> None:
-        """Carry out a command. What goes wrong is shown."""
+        """Carry out a command. What goes wrong is shown, and that the disk did not take what it recorded."""
         action = ACTS.get(command.name)
         if action is None:
             self.audience.show(Line("warning", unknown_command(command.name)))
             return
+        session, before = self.agent.session, self.agent.session.unsaved
         try:
             await action(self, command.argument)
         except (MoonwakeError, GovernorError) as error:
             self.audience.show(Line("error", clean(str(error))))
+        if session is self.agent.session and session.unsaved > before:
+            text = f"Not on disk yet: {session.outage}. It holds in memory, and is saved as soon as that works."
+            self.audience.show(Line("warning", clean(text)))
 
     async def stop(self) -> None:
         """Stop the running turn."""

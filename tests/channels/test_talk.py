@@ -17,7 +17,9 @@ from runtime.channels.talk import Talk
 from runtime.events import Event, TurnFinished
 from runtime.providers.scripted import Script
 from runtime.tools.base import Tool
+from tests.agent.test_saving import watched
 from tests.agents import talk as opened
+from tests.session.disks import FULL
 
 
 class Watching:
@@ -177,3 +179,20 @@ async def test_a_message_that_cannot_be_recorded_is_refused_with_its_reason(tmp_
         assert not await talk.say("hi")
         assert audience.texts[-1].startswith("error: ")
         assert not any(isinstance(each, Block) for each in audience.shown)
+
+
+async def test_a_command_whose_record_the_disk_refuses_says_so(tmp_path: Path) -> None:
+    """Between turns too: what it did holds, and is not on disk. What records nothing is silent."""
+    async with sitting(tmp_path, "Hello.") as (talk, audience):
+        await talk.say("hi")
+        await talk.settle()
+        disk = watched(talk.agent.session)
+        disk.refuse = {"write": FULL}
+        audience.shown.clear()
+        await talk.run(Command("/note", "beans"))
+        await talk.run(Command("/show"))
+        assert [text.split(".")[0] for text in audience.texts if text.startswith(("info: Noted", "warning"))] == [
+            "info: Noted as #6",
+            "warning: Not on disk yet: No space left on device",
+        ]
+        disk.heal()
