@@ -2,10 +2,11 @@
 
     python benchmarks/prompt_speed.py [--files 12] [--calls 2000] [--rounds 7] [--nanobot PYTHON]
 
-Builds a workspace of which FILES files matter (bootstrap files, memory, the user's own, and skills), lets it rest, then
-times in turn: as many `os.stat` calls as there are files; a build that hits; a build after one file changed; a build
-whose every file is read anew; the first build of a process, templates compiled included. Prints medians over the rounds
-in microseconds, what the interpreter opened, and the promises: a hit costs at most 3 times the stats, a rebuild takes
+Builds a workspace of which FILES files matter (bootstrap files, memory, skills), lets it rest, then times in turn: as
+many `os.stat` calls as there are files; a build that hits; a build after one file changed; a build whose every file is
+read anew; the first build of a process, templates compiled included. The skills that come with the program are watched
+and read beside the files. Prints medians over the rounds in microseconds of the processor (other work on the machine is
+not in those), what the interpreter opened, and the promises: a hit costs at most 3 times the stats, a rebuild takes
 less than 5 ms. `--nanobot` names a Python that has nanobot-ai installed (`benchmarks/peers/setup.sh` makes one): its
 builder gets a workspace with the same files.
 """
@@ -59,11 +60,11 @@ def rest(folder: Path) -> None:
 
 
 def per_call(action: Callable[[], object], calls: int) -> float:
-    """Microseconds of a call."""
-    began = time.perf_counter_ns()
+    """Microseconds of the processor, the kernel's share included, that a call takes."""
+    began = time.process_time_ns()
     for _ in range(calls):
         action()
-    return (time.perf_counter_ns() - began) / calls / 1e3
+    return (time.process_time_ns() - began) / calls / 1e3
 
 
 def opened_by(action: Callable[[], object]) -> int:
@@ -161,11 +162,11 @@ def main() -> None:
             copy = root / "peer"
             shutil.copytree(bench.workspace.root, copy)
             found = peer(options.nanobot, copy, 40, root)
-            wall, cpu = (statistics.median(found[kind]) for kind in ("wall", "cpu"))
+            cpu, wall = (statistics.median(found[kind]) for kind in ("cpu", "wall"))
             hit = statistics.median(each["hit"] for each in rounds)
             print(
-                f"{'nanobot, build_system_prompt':44}{wall * 1e3:10.1f} us  {wall * 1e3 / hit:,.0f} times our hit; "
-                f"processor {cpu:.1f} ms, {found['opened']} files opened each time, {found['characters']:,} characters"
+                f"{'nanobot, build_system_prompt':44}{cpu * 1e3:10.1f} us  {cpu * 1e3 / hit:,.0f} times our hit; "
+                f"on the clock {wall:.1f} ms, {found['opened']} files opened each time"
             )
         sys.exit(0 if kept else 1)
 
