@@ -14,6 +14,7 @@ import os
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
@@ -91,7 +92,7 @@ def _erase(path: Path, blobs: FolderBlobs, facts: os.stat_result, now: float, dr
     redacted = redacted_in(reading.entries)
     if not redacted:
         return Erasure(path)
-    erased = erase(data, reading)
+    erased = erase(data, reading, _iso(now))
     side = _side_files(path)
     problems = list(erased.problems)
     if facts.st_nlink > 1:
@@ -115,6 +116,10 @@ def _erase(path: Path, blobs: FolderBlobs, facts: os.stat_result, now: float, dr
         tuple(problems),
         erased.texts,
     )
+
+
+def _iso(now: float) -> str:
+    return datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _require_file(path: Path) -> os.stat_result:

@@ -5,6 +5,8 @@ Laws:
   result answers which call stay. So is what was made from it: the input that brought it, pins and quotes of it, what
   edits put in its place, its labels. Of a summary that was made from it nothing stays.
 - Every other line stays byte for byte.
+- What a model is shown of a summary changes then, so a last line says so: the newest redaction once more, with the
+  cause `ERASURE`.
 - A line that cannot be read may hold it too: it is left out, and told.
 - Doing it again changes nothing.
 """
@@ -18,6 +20,7 @@ from typing import Any
 
 from governors.scrub import scrub
 
+from .codec import encode_entry
 from .entries import (
     BranchSummaryRecord,
     Entry,
@@ -27,15 +30,20 @@ from .entries import (
     LabelRecord,
     MessageRecord,
     NoteRecord,
+    RedactRecord,
     ResultRecord,
     UnknownRecord,
 )
 from .located import Located, locate, raw_object
+from .placing import place
 from .reading import Finding, Reading, read_header
 from .redaction import redactions_of, stale_summaries, with_copies
+from .tree import Tree
 
 ERASED = "[erased]"
 ERASED_SUMMARY = "[A summary stood here. Something that it was made from has been erased, and the summary with it.]"
+
+ERASURE = "erased"  # the cause of the `redact` entry that tells of it
 
 _Raw = dict[str, Any]
 _PLACE = ("id", "parent", "at", "until", "type")
@@ -73,14 +81,16 @@ def redacted_in(entries: Iterable[Entry]) -> frozenset[int]:
     return frozenset(with_copies(known, redactions))
 
 
-def erase(data: bytes, reading: Reading) -> Erased:
-    """The session file `data`, which says `reading`, without what was redacted in it."""
+def erase(data: bytes, reading: Reading, at: str) -> Erased:
+    """The session file `data`, which says `reading`, without what was redacted in it; `at` is the time (UTC, ISO 8601)
+    of the entry that tells of it."""
     located = locate(data, reading)
     gone = redacted_in(reading.entries)
     lines = _Lines(reading.entries, gone)
     new = [lines.line(each) for each in located]
+    told = _told(reading.entries, at) if lines.summaries else b""
     return Erased(
-        data=b"\n".join([data[: read_header(data).end].rstrip(b"\n"), *_rebound(located, new), b""]),
+        data=b"\n".join([data[: read_header(data).end].rstrip(b"\n"), *_rebound(located, new), told]),
         entries=tuple(sorted(lines.erased)),
         derived=tuple(sorted(lines.derived)),
         dropped=tuple(f"{finding}; the line is left out" for finding in _dropped(reading)),
@@ -93,6 +103,7 @@ class _Lines:
     def __init__(self, entries: Sequence[Entry], gone: Collection[int]) -> None:
         self.erased: set[int] = set()
         self.derived: set[int] = set()
+        self.summaries: set[int] = set()
         self.problems: list[str] = []
         self.texts: list[str] = []
         self._gone = gone
@@ -113,6 +124,8 @@ class _Lines:
         if new == raw:
             return each.content
         (self.erased if entry.id in self._gone else self.derived).add(entry.id)
+        if new.get("summary") != raw.get("summary") or (entry.id in self._stale and new.get("text") != raw.get("text")):
+            self.summaries.add(entry.id)
         return _dumped(new)
 
     def _erase(self, entry: Entry, raw: _Raw) -> _Raw:
@@ -222,6 +235,15 @@ def _without_words(part: Any) -> Any:
         return {"type": "thinking", "text": ""}
     text = part.get("text")
     return {"type": "text", "text": text if isinstance(text, str) and not text.strip() else ERASED}
+
+
+def _told(entries: Sequence[Entry], at: str) -> bytes:
+    """The line that says that summaries were erased."""
+    known = {entry.id for entry in entries}
+    redacted = (entry.record.target for entry in reversed(entries) if isinstance(entry.record, RedactRecord))
+    target = next(each for each in redacted if each in known)
+    (entry,) = place(Tree(entries), (RedactRecord(target=target, cause=ERASURE),), at)
+    return encode_entry(entry)
 
 
 def _dropped(reading: Reading) -> list[Finding]:

@@ -116,7 +116,7 @@ def _write(path: Path, header: Header, entries: list[Entry], blobs: BlobStore | 
     def made() -> bytes:
         data = encode_header(header) + b"".join(encode_entry(each, blobs=blobs) for each in entries)
         if any(isinstance(each.record, RedactRecord) for each in entries):
-            return erase(data, read_session(data, blobs)).data
+            return erase(data, read_session(data, blobs), header.created).data
         return data
 
     try:

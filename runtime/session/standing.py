@@ -31,13 +31,15 @@ _WAITING = ("queued", "steered", "held")
 @dataclass(frozen=True, slots=True)
 class Standing:
     """`inbox` is the input that waits, by the entry that holds it. `pins` says of each entry that was ever pinned
-    whether it is now. `redactions` gives for each redacted entry the one that redacted it. `settings` are from all
+    whether it is now. `redactions` gives for each redacted entry the one that redacted it, `redaction` is the newest
+    `redact` entry (0: none). `settings` are from all
     branches, the newest of a name. `spent` is in US dollars; None: some of it is unknown."""
 
     inbox: Mapping[int, Waiting] = field(default_factory=dict)
     pins: Mapping[int, bool] = field(default_factory=dict)
     redactions: Mapping[int, int] = field(default_factory=dict)
     redacted: frozenset[int] = frozenset()
+    redaction: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
     spent: float | None = 0.0
 
@@ -45,11 +47,6 @@ class Standing:
     def waiting(self) -> tuple[Waiting, ...]:
         """The input that is neither delivered nor dropped, oldest first."""
         return tuple(self.inbox.values())
-
-    @property
-    def redaction(self) -> int:
-        """The newest entry that redacted one; 0 when there is none."""
-        return max(self.redactions.values(), default=0)
 
 
 def carried_settings(branch: Mapping[str, Any], session: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,10 +97,10 @@ class StandingFold:
                 self._spent = record.spent if entry.id > self._copied else 0.0
             case PinRecord(target=int() as target, on=on):
                 self._change(pins={**self._standing.pins, target: on})
-            case RedactRecord(target=target) if target not in self._standing.redactions:
+            case RedactRecord(target=target):
                 self._without_input(target)
-                redactions = {**self._standing.redactions, target: entry.id}
-                self._change(redactions=redactions, redacted=frozenset(redactions))
+                redactions = {target: entry.id, **self._standing.redactions}
+                self._change(redactions=redactions, redacted=frozenset(redactions), redaction=entry.id)
             case _:
                 pass
 

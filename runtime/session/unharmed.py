@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import zip_longest
 
-from .entries import Entry
-from .erasure import redacted_in
+from .entries import Entry, RedactRecord
+from .erasure import ERASURE, redacted_in
 from .projection import Projection, project
 from .reading import Reading
 from .tree import Tree
 
 
 def harm(before: Reading, after: Reading, touched: Collection[int]) -> str | None:
-    """What differs that must not: anything but the records of the entries `touched`. None: nothing.
+    """What differs that must not: anything but the records of the entries `touched`, and an entry that tells of it.
+    None: nothing.
 
     Checked are the header, the place and record of every entry, the leaf, and what its branch shows a model while the
     redactions hold.
@@ -22,7 +23,7 @@ def harm(before: Reading, after: Reading, touched: Collection[int]) -> str | Non
         return "its header would change"
     if after.torn is not None or after.unterminated or any(finding.content for finding in after.broken):
         return "not every line of it could be read"
-    for old, new in zip_longest(before.entries, after.entries):
+    for old, new in zip_longest(before.entries, _without_the_last(before, after)):
         if old is None or new is None or _place(old) != _place(new):
             return f"entry {(old or new).id} would not stay where it is"
         if old != new and old.id not in touched:
@@ -33,6 +34,13 @@ def harm(before: Reading, after: Reading, touched: Collection[int]) -> str | Non
     redacted = redacted_in(before.entries)
     shown, shown_now = (project(tree.branch(), redacted) for tree in (old_tree, new_tree))
     return _shown_otherwise(shown, shown_now, touched)
+
+
+def _without_the_last(before: Reading, after: Reading) -> Sequence[Entry]:
+    """The entries of `after`, but for the one that tells of the erasing."""
+    last = after.entries[-1] if len(after.entries) == len(before.entries) + 1 else None
+    told = last is not None and isinstance(last.record, RedactRecord) and last.record.cause == ERASURE
+    return after.entries[:-1] if told else after.entries
 
 
 def _place(entry: Entry) -> tuple[object, ...]:

@@ -73,7 +73,7 @@ async def test_pins_give_way_before_a_message_is_refused(tmp_path: Path, wire: s
             await it.say(f"question {number} " + "and more words " * 250)
         assert any(head.pins for head in it.records(HeadRecord))
         assert "pinned words" in str(it.bodies[-1])
-        (finished,) = of(TurnFinished, await it.say("a very long question " + "with many words " * 890))
+        (finished,) = of(TurnFinished, await it.say("a very long question " + "with many words " * 860))
         assert finished.error is None
         assert "a very long question" in str(it.bodies[-1])
         assert "pins" in {head.cause for head in it.records(HeadRecord)}

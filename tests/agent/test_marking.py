@@ -10,6 +10,7 @@ import pytest
 from runtime import Call, Reply, tool
 from runtime.agent.states import State
 from runtime.errors import SessionError
+from runtime.session.blobs import FolderBlobs
 from runtime.session.entries import (
     EditRecord,
     HeadRecord,
@@ -19,6 +20,9 @@ from runtime.session.entries import (
     OutcomeRecord,
     PinRecord,
 )
+from runtime.session.erasing import erase_redacted
+from runtime.session.erasure import ERASED_SUMMARY
+from runtime.session.forking import fork_session
 from runtime.session.projection import project
 from runtime.session.turns import said
 from tests.agent.test_branches import assert_prefix_law_on_branches, words
@@ -191,6 +195,28 @@ async def test_undo_takes_back_a_head_that_was_made_by_hand(tmp_path: Path) -> N
         await it.say("d")
         assert words(it.bodies[-1]) == ["a", "One.", "b", "Two.", "d"]
         assert_prefix_law_on_branches(it)
+
+
+@pytest.mark.parametrize("fork", [False, True])
+async def test_a_request_after_erasing_says_why_its_prefix_moved(tmp_path: Path, fork: bool) -> None:
+    """A stale summary stood in view, and is erased: in the session itself, or in a fork of it."""
+    async with talk(tmp_path, ["One.", "Two.", "Three."], session="s") as it:
+        await it.say("a secret")
+        await it.say("b")
+        await a_head(it, number(it, "b"), "They told a secret.")
+        await it.agent.marks.redact(number(it, "a secret"))
+        await it.say("c")
+        assert words(it.bodies[-1])[0] == "They told a secret."
+        log, store = it.log, it.runtime.supervisor.store
+    session = await fork_session(store, "assistant", "s") if fork else "s"
+    if not fork:
+        erase_redacted(log, FolderBlobs(store.folder.parent / "blobs"), now=1e9)
+        assert not erase_redacted(log, FolderBlobs(store.folder.parent / "blobs"), now=1e9).derived, "once is enough"
+    async with talk(tmp_path, ["Four.", "Five."], session=session) as it:
+        await it.say("d")
+        await it.say("e")
+        assert words(it.bodies[-1])[0] == ERASED_SUMMARY
+        assert [record.cause for record in it.records(OutcomeRecord)][-2:] == ["redact", None]
 
 
 @pytest.mark.parametrize("act", ["undo", "switch", "label", "redact", "retry", "omit"])

@@ -39,7 +39,7 @@ from runtime.session.entries import (
     Waiting,
 )
 from runtime.session.erasing import Erasure, erase_all, erase_redacted
-from runtime.session.erasure import ERASED, ERASED_SUMMARY, redacted_in
+from runtime.session.erasure import ERASED, ERASED_SUMMARY, ERASURE, redacted_in
 from runtime.session.located import read_unopened
 from runtime.session.locking import lock
 from runtime.session.projection import project
@@ -739,7 +739,10 @@ def test_what_was_redacted_stands_nowhere_and_all_else_where_it_stood(
 
 
 def assert_same_but(before: Sequence[Entry], after: Sequence[Entry], touched: set[int]) -> None:
-    """Entries, tree, and what every branch shows are the same, but for `touched`."""
+    """Entries, tree, and what every branch shows are the same, but for `touched`, and an entry that tells of it."""
+    told = [entry for entry in after if isinstance(entry.record, RedactRecord) and entry.record.cause == ERASURE]
+    assert told in ([], [after[-1]])
+    after = [entry for entry in after if entry not in told]
     assert [(entry.id, entry.parent, entry.at) for entry in before] == [(e.id, e.parent, e.at) for e in after]
     assert [e for e in before if e.id not in touched] == [e for e in after if e.id not in touched]
     old, new = Tree(before), Tree(after)

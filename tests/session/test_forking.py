@@ -27,6 +27,7 @@ from runtime.session.entries import (
     ResultRecord,
     Waiting,
 )
+from runtime.session.erasure import ERASURE
 from runtime.session.forking import branch_as_session, fork_session, fork_tree
 from runtime.session.live import LiveStanding
 from runtime.session.opening import read_log
@@ -161,7 +162,8 @@ async def test_what_was_redacted_is_not_copied(tmp_path: Path) -> None:
     path = store.path("a", identity)
     assert b"hunter2" not in path.read_bytes()
     tree = Tree(read_log(path).entries)
-    assert [entry.record.type for entry in tree.entries].count("redact") == 2
+    causes = [entry.record.cause for entry in tree.entries if isinstance(entry.record, RedactRecord)]
+    assert causes == ["user", "user", ERASURE]
     assert "hunter2" not in str(project(tree.branch(), tree.redacted).messages)
 
 
