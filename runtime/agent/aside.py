@@ -7,8 +7,8 @@ model sees later; what the governors have to decide so that it fits holds for it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import anyio
 
@@ -17,9 +17,10 @@ from governors.messages import AssistantMessage, Text
 
 from ..errors import MoonwakeError
 from ..providers.base import ChosenModel, Finished, Request
-from ..session.entries import Entry, HeadRecord, MessageRecord, OutcomeRecord, Record, SettingRecord
+from ..session.entries import Entry, HeadRecord, MessageRecord, OutcomeRecord, Record
 from .drafts import Drafts
-from .fit import Fit, known_fit
+from .ease import at_ease
+from .fit import known_fit
 from .prepare import Prepared, Situation, prepare
 from .step import Desk
 
@@ -42,7 +43,7 @@ async def ask_aside(desk: Desk, drafts: Drafts, purpose: str, question: str) -> 
     """
     model = desk.model()
     try:
-        prepared = _prepared(replace(desk, drafts=drafts), model, question)
+        prepared = await _prepared(replace(desk, drafts=drafts), model, question)
     except GovernorError as error:
         raise AsideFailed(str(error)) from error
     record = replace(prepared.record, purpose=purpose, decisions=())
@@ -63,18 +64,18 @@ async def ask_aside(desk: Desk, drafts: Drafts, purpose: str, question: str) -> 
     return answer.text.strip()
 
 
-def _prepared(desk: Desk, model: ChosenModel, question: str) -> Prepared:
-    session = desk.session
-    fit: Fit = known_fit(model, _settings(session.tree.entries))
+async def _prepared(desk: Desk, model: ChosenModel, question: str) -> Prepared:
+    session, standing = desk.session, desk.standing()
+    fit = known_fit(model, standing.settings)
     asked = MessageRecord(role="user", content=(Text(question),))
     imagined = list(session.branch())
     _imagine(imagined, session.tree.next_id, asked)
     turn = imagined[-1].id
     for _ in range(_MOST_DECISIONS):
         situation = Situation(
-            session.tree.entries, imagined, turn, model, fit, desk.drafts, desk.margin, desk.thinking, None
+            (), tuple(imagined), turn, model, fit, desk.drafts, desk.margin, desk.thinking, None, standing=standing
         )
-        outcome = prepare(situation).outcome
+        outcome = (await at_ease(len(imagined), partial(prepare, situation))).outcome
         if isinstance(outcome, Prepared):
             return outcome
         for record in outcome.records:
@@ -88,12 +89,6 @@ def _imagine(branch: list[Entry], identity: int, record: Record) -> None:
         record = replace(record, resume=identity)  # the head itself: no step is kept
     last = branch[-1] if branch else None
     branch.append(Entry(identity, last.id if last is not None else None, last.at if last is not None else "", record))
-
-
-def _settings(entries: Sequence[Entry]) -> dict[str, object]:
-    """What overflows taught, from anywhere in the session."""
-    records = (entry.record for entry in entries)
-    return {record.name: record.value for record in records if isinstance(record, SettingRecord)}
 
 
 async def _answer(model: ChosenModel, prepared: Prepared) -> Finished:

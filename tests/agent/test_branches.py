@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,13 @@ import anyio
 import pytest
 
 from governors.messages import Text
+from governors.tokens import TiktokenCounter
 from governors.wire import WIRES
 from runtime import Call, Reply, tool
 from runtime.agent.agent import Agent
 from runtime.agent.aside import AsideFailed
 from runtime.agent.branches import planned, with_tree
+from runtime.agent.ease import AT_ONCE
 from runtime.agent.states import State
 from runtime.agent.thrift import thrift_of
 from runtime.errors import SessionError
@@ -297,6 +300,30 @@ async def test_a_summary_of_the_branch_that_is_left(tmp_path: Path) -> None:
         assert "They tried b and got Two." in str(it.bodies[-1])
         await it.agent.branches.switch(tip)
         assert shown(it.agent)[-1] == "reply: Two."
+
+
+async def test_a_summary_of_a_long_branch_leaves_the_loop_free_and_knows_what_was_learned(tmp_path: Path) -> None:
+    """Its request is prepared in a thread, for the window that a head tells of."""
+    threads = set()
+
+    class Counting(TiktokenCounter):
+        def count(self, text: str) -> int:
+            threads.add(threading.get_ident())
+            return super().count(text)
+
+    async with talk(tmp_path, ["One.", "They said much."]) as it:
+        await it.say("a")
+        a = _last_user(it)
+        state = project(it.agent.session.branch()).state
+        learned = {"fit:scripted/scripted": {"window": 20_000, "factor": 1.0}}
+        head = HeadRecord(start=a, baseline=state.baseline, cause="by hand", generation=1, settings=learned)
+        said = [MessageRecord(role="user", content=(Text(f"number {number}"),)) for number in range(AT_ONCE)]
+        await it.agent.session.append(head, *said)
+        it.agent.equipment = replace(it.agent.equipment, counter=Counting())
+        await it.agent.branches.switch(a, summarise=True)
+        asked = it.records(RequestRecord)[-1]
+        assert asked.purpose == "branch_summary" and asked.budget < 20_000
+        assert threads and threading.get_ident() not in threads
 
 
 @pytest.mark.parametrize("answer", [Reply("", error="server"), Reply("half", stop="length"), Call("look", {})])
