@@ -56,6 +56,7 @@ from .announce import Announcer
 from .drafts import Drafts
 from .ease import at_ease
 from .fit import Fit, fit_setting, known_fit, learn
+from .folding import as_told
 from .prepare import Decided, Prepared, Situation, front_moved, prepare
 from .thrift import Thrift
 
@@ -114,7 +115,7 @@ async def _prepare(desk: Desk, model: ChosenModel, fit: Fit, turn: int, *, weigh
         with anyio.move_on_after(_VOCABULARY_WAIT):  # until it is there, counting is by bytes, an upper bound
             await anyio.to_thread.run_sync(load_vocabulary, abandon_on_cancel=True)
     session, thrift = desk.session, desk.thrift(model)
-    if front_moved(tuple(session.branch()), model.info):
+    if front_moved(tuple(session.branch()), as_told(model.info, desk.standing().settings)):
         thrift.moved()
     cache = thrift.wanted(desk.now()) if weigh else None
     for _ in range(_MOST_DECISIONS):
