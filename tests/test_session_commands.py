@@ -115,6 +115,20 @@ def test_a_list_says_when_it_read_the_folder(moonwake: Command, garden: Path) ->
     assert "the folder was read instead" in done.err
 
 
+@pytest.mark.parametrize("command", [["list"], ["search", "beans"]])
+def test_an_index_that_is_not_there_yet_is_made_without_a_word(
+    moonwake: Command, garden: Path, command: list[str]
+) -> None:
+    """Programs are told all the same."""
+    for options, told in (([], ""), (["--json"], "missing")):
+        for name in ("index.sqlite", "index.sqlite-wal", "index.sqlite-shm"):
+            (garden / ".moonwake" / name).unlink(missing_ok=True)
+        done = moonwake(*command, *options)
+        assert "garden" in done.out and done.err == ""
+        assert not told or done.json["fallback"] == told
+        assert (garden / ".moonwake" / "index.sqlite").is_file()
+
+
 def test_search_finds_what_was_said(moonwake: Command) -> None:
     """With its entry; exit code 1 when nobody said it, also for what was redacted."""
     done = moonwake("search", "beans")
@@ -232,6 +246,32 @@ def test_a_name_that_is_none_names_the_nearest(moonwake: Command) -> None:
         done = moonwake(*command, "gardn")
         assert done.code == 1 and "there is no session 'gardn'. The nearest: garden" in done.err
     assert "The newest: garden" in moonwake("show", "zzz").err
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "empty"),
+        (b'{"id":1,"parent":null,"at":"2026-11-30T18:00:00.000Z","type":"note","text":"x"}\n', "no session header"),
+        (b'{"type":"session","version":99,"id":"x","agent":"a","created":"2026-11-30T18:00:00.000Z"}\n', "version 99"),
+        (None, "is a folder"),
+    ],
+    ids=["empty", "no header", "newer", "folder"],
+)
+@pytest.mark.parametrize("session", ["broken", "019ad5e0-5c1e-7b6e-9a51-3f0c8f4f2a10"])
+def test_a_session_that_cannot_be_read_is_there_and_says_why(
+    moonwake: Command, garden: Path, session: str, content: bytes | None, why: str
+) -> None:
+    """Also when its agent has no other: it is not said to be missing."""
+    path = garden / ".moonwake" / "sessions" / "other" / f"{session}.jsonl"
+    path.parent.mkdir()
+    path.mkdir() if content is None else path.write_bytes(content)
+    for arguments in (["show", session[-8:]], ["export", session], ["label", session, "x"], ["fork", session]):
+        done = moonwake(*arguments)
+        assert (done.code, why in done.err) == (1, True), done
+    done = moonwake("verify", session)
+    assert done.code == 1 and why in done.out + done.err
+    assert moonwake("show", session, "--agent", "assistant").err.startswith("moonwake: there is no session")
 
 
 def test_verify_tells_what_is_damaged(moonwake: Command, garden: Path) -> None:

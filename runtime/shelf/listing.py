@@ -7,7 +7,7 @@ from typing import Any
 
 from ..session.listing import Filter, Find, SessionInfo
 from .base import Shelf, columns, put, put_json, say
-from .printing import find_lines, listing_lines, listing_notes
+from .printing import find_lines, index_notes, listing_lines, listing_notes
 
 
 def list_sessions(on: Shelf, wanted: Filter, *, as_json: bool) -> int:
@@ -39,8 +39,8 @@ def search_sessions(on: Shelf, words: str, wanted: Filter, limit: int, *, as_jso
         put(find_lines(finds, columns()))
     else:
         say(f"nobody said {words!r}")
-    if store.searched.fallback is not None:
-        say(f"the index could not be used ({store.searched.fallback}): the folder was read instead")
+    for note in index_notes(store.searched):
+        say(note)
     return 0 if finds else 1
 
 

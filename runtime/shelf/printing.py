@@ -27,7 +27,7 @@ from ..exports.wording import (
     result_size,
     speaker,
 )
-from ..session.listing import Find, Listing, SessionInfo
+from ..session.listing import Find, Listing, SessionInfo, State
 from ..session.naming import short_id
 
 _LONGEST_NAME = 20
@@ -70,13 +70,19 @@ def listing_notes(listing: Listing) -> Iterator[str]:
     """What a person should know of how the list came about."""
     if len(listing) < listing.total:
         yield f"{len(listing):,} of {plural(listing.total, 'session')}; --limit 0 shows all"
-    if listing.fallback is not None:
-        yield f"the index could not be used ({listing.fallback}): the folder was read instead"
+    yield from index_notes(listing.state)
     if listing.behind:
         yield f"{plural(listing.behind, 'session')} changed and could not be looked at in time; ask again"
     if listing.skipped:
         told = ", ".join(f"{count} {reason}" for reason, count in listing.skipped.items())
         yield f"left out, as they are no sessions: {told}"
+
+
+def index_notes(state: State) -> Iterator[str]:
+    """Why the index did not answer, where somebody can do something about it. One that was not there yet, or that
+    another version had left, was made by the way."""
+    if state.fallback not in (None, "missing", "version"):
+        yield f"the index could not be used ({state.fallback}): the folder was read instead"
 
 
 def find_lines(finds: Sequence[Find], columns: int) -> Iterator[str]:
