@@ -178,8 +178,10 @@ def _toolset(workspace: Workspace, config: Config, extra: Sequence[Tool]) -> tup
         mode = "off"
     tools: list[Tool] = [
         *standard_tools(mode, config.tools.network),
-        skill_tool(skill_roots(workspace, _user_folder())),
     ]
+    off = set(config.tools.disabled)
+    on = frozenset(tool.spec.name for tool in (*tools, *extra) if tool.spec.name not in off) | {"skill"} - off
+    tools.append(skill_tool(partial(skill_roots, workspace, _user_folder(), config.skills.folders), on))
     named = {tool.spec.name for tool in extra}
     kept = [tool for tool in tools if tool.spec.name not in named and tool.spec.name not in config.tools.disabled]
     return Toolset([*kept, *extra], timeout=config.tools.timeout), tuple(notes)
@@ -195,7 +197,12 @@ def _equipment(workspace: Workspace, config: Config, toolset: Toolset, channel: 
         workspace=workspace.root,
         channel=channel,
         toolset=toolset,
-        prompt=PromptBuilder(workspace, user_folder=_user_folder(), user_file=config.prompt.user_file),
+        prompt=PromptBuilder(
+            workspace,
+            user_folder=_user_folder(),
+            user_file=config.prompt.user_file,
+            skill_folders=config.skills.folders,
+        ),
         counter=counter,
         context=_context(channel),
         max_steps=config.limits.max_steps,

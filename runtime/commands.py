@@ -14,8 +14,10 @@ import typer
 
 from .errors import MoonwakeError
 from .inspect_commands import inspect
+from .model_commands import model_show
 from .options import AgentOption, WorkspaceOption, workspace_folder
 from .session_commands import sessions
+from .skill_commands import skills
 from .version import __version__
 from .workspace import Workspace, default_workspace, init_workspace, open_workspace
 
@@ -28,9 +30,14 @@ cli = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-models = typer.Typer(help="The embedded model: fetch one, choose one, see which are here.", no_args_is_help=True)
+models = typer.Typer(
+    help="Models: what is known of one; the embedded one: fetch it, choose it, see which are here.",
+    no_args_is_help=True,
+)
 cli.add_typer(models, name="model")
 cli.add_typer(sessions, name="sessions")
+cli.add_typer(skills, name="skills")
+models.command("show")(model_show)
 cli.command()(inspect)
 
 SessionOption = Annotated[

@@ -19,8 +19,8 @@ FILES = sorted([*(ROOT / "governors").rglob("*.py"), *(ROOT / "runtime").rglob("
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"cli"}),
     frozenset({"commands"}),
-    frozenset({"conversing", "doctor", "session_commands", "inspect_commands"}),
-    frozenset({"shelf"}),
+    frozenset({"conversing", "doctor", "session_commands", "inspect_commands", "model_commands", "skill_commands"}),
+    frozenset({"shelf", "skill_shelf", "model_shelf"}),
     frozenset({"app", "options"}),
     frozenset({"channels", "conversation", "exports", "inspecting", "replay"}),
     frozenset({"choice", "supervisor"}),
@@ -109,6 +109,8 @@ HEAVY = {
 HEAVY_HOMES = {
     "runtime/commands.py",
     "runtime/inspect_commands.py",
+    "runtime/model_commands.py",
+    "runtime/skill_commands.py",
     "runtime/options.py",
     "runtime/session_commands.py",
 }

@@ -44,9 +44,9 @@ def test_shipped_skills_are_in_order() -> None:
     """Every skill that comes with the program loads without a fault and is not always on."""
     skills = load_skills([SkillRoot("shipped", shipped_path("skills"))])
     assert skills.problems == ()
-    assert {"git", "memory", "summarise"} <= {skill.name for skill in skills.all}
-    assert not any(skill.always for skill in skills.all)
-    assert all(len(skill.text) > 500 and "Use" in skill.description for skill in skills.all)
+    assert {"git", "memory", "summarise"} <= {skill.name for skill in skills.every}
+    assert not any(skill.always for skill in skills.every)
+    assert all(len(skill.text) > 500 and "Use" in skill.description for skill in skills.every)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_workspace_overrides_user_overrides_shipped(tmp_path: Path) -> None:
     write(user / "skills", "git", "name: git\ndescription: mine")
     write(user / "skills", "summarise", "name: summarise\ndescription: mine")
     skills = load_skills(skill_roots(workspace, user))
-    sources = {skill.name: skill.source for skill in skills.all}
+    sources = {skill.name: skill.source for skill in skills.every}
     assert (sources["git"], sources["summarise"], sources["memory"]) == ("workspace", "user", "shipped")
     write(workspace.skills, "aaa", "name: aaa\ndescription: first by name, last by root")
     by_name = [skill.name for skill in load_skills(skill_roots(workspace, user)).all]

@@ -48,7 +48,8 @@ class PromptBuilder:
 
     `user_folder` is the user's own workspace, whose USER.md (as `user_file` says), memory and skills hold across
     projects (left out if it is this one). `home` is the folder above which no AGENTS.md is looked for; the user's, if
-    not given. `templates` is a folder with an identity template of one's own. `now_ns` is the clock that file times are
+    not given. `templates` is a folder with an identity template of one's own. `skill_folders` are more places with
+    skills (`skills.folders`). `now_ns` is the clock that file times are
     compared with, in nanoseconds since the epoch.
     """
 
@@ -60,10 +61,13 @@ class PromptBuilder:
         user_file: UserFile = "nearest",
         home: Path | None = None,
         templates: Path | None = None,
+        skill_folders: tuple[str, ...] = (),
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         own = None if user_folder is None or user_folder.resolve() == workspace.root else user_folder
-        self._sources = Sources(workspace, own, user_file, user_home() if home is None else home.resolve(), templates)
+        self._sources = Sources(
+            workspace, own, user_file, user_home() if home is None else home.resolve(), templates, skill_folders
+        )
         self._reader = Reader(now_ns)
         self._built: dict[tuple[str, frozenset[str], Profile], _Built] = {}
         self._told: set[str] = set()

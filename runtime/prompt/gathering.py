@@ -23,7 +23,7 @@ from ..sections import (
     Sections,
     parent_agents,
 )
-from ..skills import MAX_SKILL_CHARACTERS, Skills, collect_skills, skill_roots
+from ..skills import MAX_SKILL_CHARACTERS, Skills, collect_skills, skill_roots, this_machine
 from ..workspace import IDENTITY_TEMPLATE, MEMORY_FILE, FileText, Workspace
 from .identity import PLAIN_IDENTITY, Profile, TemplateFailed, identity_text, shipped_template, shown_path
 from .layers import BOOTSTRAP, FILE_LIMITS, MEMORY_LIMIT, equals_template, file_section, memory_section
@@ -42,7 +42,7 @@ class Sources:
 
     `user_file` says whose USER.md is shown: `nearest` this workspace's if somebody wrote into it, else the user's own;
     or always the one of this `workspace`, or always the `global` one. `home` bounds the search for parent folders.
-    `templates` is a folder with an identity template of one's own.
+    `templates` is a folder with an identity template of one's own. `skill_folders` are more places with skills.
     """
 
     workspace: Workspace
@@ -50,6 +50,7 @@ class Sources:
     user_file: UserFile = "nearest"
     home: Path | None = None
     templates: Path | None = None
+    skill_folders: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -124,7 +125,8 @@ class Gathering:
 
     def skills(self) -> Skills:
         read = []
-        for root in skill_roots(self.sources.workspace, self.sources.user_folder):
+        sources = self.sources
+        for root in skill_roots(sources.workspace, sources.user_folder, sources.skill_folders):
             files, problem = self.reader.list_skills(root)
             if problem:
                 self.problems.append(problem)
@@ -134,7 +136,7 @@ class Gathering:
                 if content.problem:
                     self.failed.add(f"{SKILL_PREFIX}{file.parent.name}")
                 read.append((root, file, content))
-        skills = collect_skills(read)
+        skills = collect_skills(read, this_machine(self.tools))
         self.problems += skills.problems
         return skills
 
