@@ -58,7 +58,7 @@ def reason_of(error: sqlite3.Error) -> str:
     """Why SQLite refuses, as a reason of `State.fallback`. What it cannot make sense of is corrupt."""
     code = getattr(error, "sqlite_errorcode", None)
     match None if code is None else code & 0xFF:
-        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED | sqlite3.SQLITE_PROTOCOL:  # the last: lost races for a lock
             return "locked"
         case sqlite3.SQLITE_READONLY:
             return "missing" if code == sqlite3.SQLITE_READONLY_DBMOVED else "read-only"
