@@ -27,7 +27,7 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-from governors.economy import UNIT, Experience, Prices, Rates, Waiting
+from governors.economy import UNIT, Cache, Experience, Prices, Rates, Waiting
 from governors.tokens import TiktokenCounter, load_vocabulary
 from runtime.replay import Call, Item, Policy, Run, Trace, hindsight, policy_named, read_traces, simulate
 from runtime.replay.policies import Moonwake
@@ -42,6 +42,13 @@ OTHER_PRICES = {
     "no warming": Prices(warming=False),
 }
 WINDOW_BUDGET = 128_000 - 8_192 - 1_024
+
+
+class Resting(Moonwake):
+    """Keeps the cache warm after a turn alone, not while a tool takes long."""
+
+    def warmings(self, cache: Cache, rested: bool, waiting: int) -> tuple[float, ...]:
+        return super().warmings(cache, rested, 0) if rested else ()
 
 
 def runs(traces: Sequence[Trace], policy: Policy, prices: Prices = UNIT, budget: int | None = None) -> list[Run]:
@@ -114,6 +121,10 @@ def coding(traces: Sequence[Trace]) -> dict[str, object]:
         "hindsight": known,
         "moonwake": compare(traces, policy_named("moonwake")),
         "halves": validated,
+        "warming only while the agent rests, as live sessions do": {
+            name: compare(traces, Resting, prices)
+            for name, prices in (("five minutes and an hour", UNIT), ("five minutes only", Prices(lifetimes=(300,))))
+        },
         "prices": {name: compare(traces, policy_named("moonwake"), prices) for name, prices in OTHER_PRICES.items()},
     }
 

@@ -208,6 +208,7 @@ def _equipment(workspace: Workspace, config: Config, toolset: Toolset, channel: 
         max_steps=config.limits.max_steps,
         margin=config.limits.margin,
         thinking=config.thinking,
+        warming=config.economy.warming,
         prompt_share=config.prompt.share,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -64,7 +64,7 @@ async def answer_once(wish: Wish, text: str, *, as_json: bool) -> int:
 
 
 async def _answer(wish: Wish, text: str, *, as_json: bool) -> int:
-    async with _runtime(wish, channel="terminal") as runtime:
+    async with _runtime(wish, channel="terminal", settings={"economy.warming": False}) as runtime:
         name = wish.agent or runtime.config.agent
         own_model = wish.model is None
         taken = await take_up(runtime, name, session=wish.session, resume=wish.resume, own_model=own_model)
@@ -114,10 +114,10 @@ def _print_answer(text: str) -> None:
 
 
 @asynccontextmanager
-async def _runtime(wish: Wish, channel: str) -> AsyncIterator[Runtime]:
+async def _runtime(wish: Wish, channel: str, settings: Mapping[str, object] | None = None) -> AsyncIterator[Runtime]:
     if wish.session is not None and wish.resume:
         raise ConfigError("--session names a session and --continue takes the newest: give one of them")
-    opened = partial(Runtime.open, wish.workspace.root, model=wish.model, channel=channel)
+    opened = partial(Runtime.open, wish.workspace.root, model=wish.model, channel=channel, settings=settings)
     async with AsyncExitStack() as stack:
         try:
             runtime = await stack.enter_async_context(opened())

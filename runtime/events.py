@@ -164,6 +164,21 @@ class HistoryEdited(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CacheKeptWarm(Event):
+    """While nobody talked, the provider was asked to go on keeping the prompt; told when the next turn begins.
+
+    `requests` were sent, which read `tokens` and cost `cost` (US dollars, None: unknown). `error` is why the last one
+    failed, after which no other was sent.
+    """
+
+    type: ClassVar[str] = "cache_kept_warm"
+    requests: int = 0
+    tokens: int = 0
+    cost: float | None = 0.0
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Notice(Event):
     """Something a person should know. `level` is `info`, `warning` or `error`."""
 

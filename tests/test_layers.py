@@ -66,6 +66,7 @@ PURE_FILES = (
     "runtime/agent/decided.py",
     "runtime/agent/drafts.py",
     "runtime/agent/thrift.py",
+    "runtime/agent/renewing.py",
     "runtime/session/edits.py",
     "runtime/session/finding.py",
     "runtime/session/turns.py",

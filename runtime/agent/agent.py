@@ -12,7 +12,7 @@ import logging
 import traceback
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import anyio
 from anyio.abc import TaskGroup
@@ -31,20 +31,12 @@ from .inbox import InboxItem, deliver, in_state, items_of
 from .listeners import EventStream, Listeners
 from .marking import Marks
 from .saving import Saving
-from .states import State, Trigger, move
+from .states import Ending, State, Trigger, move
 from .turn import Tally, Turn, run_turn
+from .warming import Warming
 from .workroom import Workroom
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ending:
-    """How a turn ended; cancelled, unless something else is known."""
-
-    trigger: Trigger = Trigger.STOPPED
-    why: str = "the turn was stopped"
-    trace: str | None = None  # of a fault, for the log
 
 
 class Agent:
@@ -66,6 +58,7 @@ class Agent:
         self._announcer = Announcer(session.agent, session.id, self._emit)
         self.room = Workroom(session, lambda: self.equipment, lambda: self.model, self._announcer)
         self.branches, self.marks = Branches(self), Marks(self)
+        self._warming = Warming(session, self.room, group, self._announcer.emit)
         self._saving = Saving(session, group, self._announcer.emit, lambda: not self._idle.is_set())
 
     @property
@@ -96,6 +89,7 @@ class Agent:
             self._move(Trigger.STOP, "stopped by the user")
             self._turn_scope.cancel()
         await self.rest()
+        await self._warming.end()
 
     async def rest(self) -> None:
         """Wait until no turn runs."""
@@ -180,6 +174,7 @@ class Agent:
 
     def _begin_turn(self, opening: int, messages: Sequence[Entry], why: str) -> None:
         self._idle = anyio.Event()
+        self._warming.cancel()
         for entry in messages:
             self._join(entry.record)
             self._announcer.emit(MessageRecorded(entry=entry.id, saved=self.session.is_saved(entry.id)))
@@ -209,24 +204,25 @@ class Agent:
             deliver=self._deliver_steered,
             max_steps=self.equipment.max_steps,
         )
-        ending = _Ending()
+        ending = Ending()
         try:
             with self._turn_scope:
                 try:
+                    await self._warming.close_gap()
                     await run_turn(turn, opening, tally)
                 except Exception as error:  # the task boundary of a turn: a fault of ours ends it, not the program
                     logger.exception("a turn of %s failed", self.name)
-                    ending = _Ending(Trigger.FAULT, f"{type(error).__name__}: {error}")
+                    ending = Ending(Trigger.FAULT, f"{type(error).__name__}: {error}")
                     tally.stop, tally.error = "error", f"The turn ended on a fault in Moonwake itself ({ending.why})."
                     ending = replace(ending, trace=traceback.format_exc())
                 else:
-                    ending = _Ending(Trigger.REST, "the turn is finished")
+                    ending = Ending(Trigger.REST, "the turn is finished")
         finally:
             with anyio.CancelScope(shield=True):
                 following = await self._end_turn(tally, began, ending)
         return following
 
-    async def _end_turn(self, tally: Tally, began: float, ending: _Ending) -> int | None:
+    async def _end_turn(self, tally: Tally, began: float, ending: Ending) -> int | None:
         """Say how the turn ended; the entry that opens the next one, if input waits."""
         async with self._gate:
             try:
@@ -240,7 +236,7 @@ class Agent:
                 if self.state is State.RUN:
                     self._move(Trigger.STOP, "the runtime is closing")
             elif self.state is State.STOPPING:
-                ending = _Ending()  # it came to rest by itself just as it was told to stop
+                ending = Ending()  # it came to rest by itself just as it was told to stop
             self._move(ending.trigger, ending.why)
             await self.session.save()
             seconds = anyio.current_time() - began
@@ -248,6 +244,8 @@ class Agent:
             self._listeners.end()
             if following is None:
                 self._release_listeners(held=ending.trigger is Trigger.STOPPED)
+                if ending.trigger is Trigger.REST:
+                    self._warming.begin()
                 return None
             self._join(following.record)
             self._announcer.emit(MessageRecorded(entry=following.id, saved=self.session.is_saved(following.id)))
@@ -255,7 +253,7 @@ class Agent:
             self._turn_scope = anyio.CancelScope()
             return following.id
 
-    async def _settle_waiting(self, ending: _Ending) -> Entry | None:
+    async def _settle_waiting(self, ending: Ending) -> Entry | None:
         """Hold what waits when the user stopped the turn; otherwise deliver the first of it."""
         if ending.trace is not None:
             await self.session.append(NoteRecord(text=ending.why, data={"traceback": ending.trace}))

@@ -68,6 +68,11 @@ class Drafts:
         self._encoder: Encoder | None = None
         self._encoded = 0
 
+    @property
+    def sent(self) -> Encoder | None:
+        """The encoder of the last request, as it was given out; None when it is known no more."""
+        return self._encoder
+
     def project(self, branch: Sequence[Entry], redacted: Collection[int]) -> Projection:
         """What `branch` shows, for `govern`."""
         return self.live.project(branch, redacted)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
+
+import anyio
 
 from governors.tokens import Counter
 
@@ -27,7 +29,9 @@ class Equipment:
     `channel` picks the face of the prompt (`terminal`, `library` ...); `now` is the clock
     (seconds since 1970) that a cache's age is told by; `max_steps` bounds a turn; `margin` (tokens)
     is left free in each request, None for the usual share; `thinking` is the level when the session sets none;
-    `prompt_share` is how much of a window the prompt's sections may take (0 to 1), None for the usual.
+    `warming`: whether requests that only renew the cache may be sent while nobody talks (None: where
+    that was found to pay), `sleep` what waits for their
+    time (seconds); `prompt_share` is how much of a window the prompt's sections may take (0 to 1), None for the usual.
     """
 
     workspace: Path
@@ -37,6 +41,8 @@ class Equipment:
     counter: Counter
     context: Callable[[str | None], str]
     now: Callable[[], float] = time.time
+    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+    warming: bool | None = False
     max_steps: int = 50
     margin: int | None = None
     thinking: str | None = None

@@ -226,7 +226,7 @@ def _cause(situation: Situation, encoder: Encoder, redaction: int) -> str | None
 def front_moved(branch: Sequence[Entry], info: ModelInfo) -> bool:
     """Whether what leads the request has changed since the last one: then nothing of the cache can be read, and an edit
     costs nothing more."""
-    since = tuple(takewhile(lambda entry: not isinstance(entry.record, RequestRecord), reversed(branch)))
+    since = tuple(takewhile(lambda entry: not _is_turn(entry.record), reversed(branch)))
     records = [entry.record for entry in reversed(since) if isinstance(entry.record, SystemRecord)]
     if info.abilities.folds_patches or WIRES[info.wire].inline_tools(info.abilities):
         return info.abilities.folds_patches and bool(records)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 
@@ -28,6 +29,15 @@ class Trigger(Enum):
     STOP = "stop"
     STOPPED = "stopped"
     FAULT = "fault"
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a turn ended; cancelled, unless something else is known. `trace` is of a fault, for the log."""
+
+    trigger: Trigger = Trigger.STOPPED
+    why: str = "the turn was stopped"
+    trace: str | None = None
 
 
 class IllegalMove(MoonwakeError):

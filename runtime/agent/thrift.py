@@ -18,12 +18,20 @@ from ..providers.pricing import economy_prices
 from ..session.entries import EditRecord, Entry, HeadRecord, MessageRecord, OutcomeRecord, RequestRecord
 
 
-def prices_of(info: ModelInfo) -> Prices:
-    """A model's prices as the economy takes them; the usual ratios where they are unknown, or where nothing costs."""
+def warms(info: ModelInfo, wish: bool | None) -> bool:
+    """Whether requests may be sent that only renew the cache of a model. `wish` is the user's; None leaves it to what
+    was measured: where an hour can be bought, that does nearly all of it; where it cannot, they pay (docs/caching.md).
+    """
+    return len(info.cache.offered) == 1 if wish is None else wish
+
+
+def prices_of(info: ModelInfo, *, warming: bool = False) -> Prices:
+    """A model's prices as the economy takes them; the usual ratios where they are unknown, or where nothing costs.
+    `warming`: the agent sends requests that only renew."""
     price = info.price
     if price is None or not price.plain:
         return Prices(UNIT.rates, lifetimes=(SHORT,), warming=False)
-    return economy_prices(info, price)
+    return economy_prices(info, price, warming=warming)
 
 
 @dataclass(slots=True)
@@ -50,6 +58,10 @@ class Thrift:
         self.economy = replace(sent, cache=Cache(now, lifetime, prompt))
         self.rested = False
 
+    def warmed(self, now: float) -> None:
+        """A request that only renews what is kept left."""
+        self.economy = self.economy.warmed(now)
+
     def moved(self) -> None:
         """What the cache holds is no prefix of the next request: a head, a redaction, or an edit near the front."""
         self.economy = self.economy.forgot()
@@ -60,10 +72,12 @@ class Thrift:
         return self.economy.sent(now, prompt, max(0, prompt - held))
 
 
-def thrift_of(branch: Sequence[Entry], model: ChosenModel, redaction: int = 0) -> Thrift:
-    """What the requests of a branch taught about `model`. `redaction` is the session's newest `redact` entry."""
-    thrift = Thrift(model.name, Economy(prices_of(model.info)))
+def thrift_of(branch: Sequence[Entry], model: ChosenModel, redaction: int = 0, *, warming: bool = False) -> Thrift:
+    """What the requests of a branch taught about `model`. `redaction` is the session's newest `redact` entry;
+    `warming`: its cache may be kept warm."""
+    thrift = Thrift(model.name, Economy(prices_of(model.info, warming=warming)))
     waiting: dict[int, tuple[float, int]] = {}
+    renewing: dict[int, float] = {}
     for entry in branch:
         if 0 < redaction < entry.id:
             redaction = 0
@@ -72,6 +86,10 @@ def thrift_of(branch: Sequence[Entry], model: ChosenModel, redaction: int = 0) -
             case RequestRecord(purpose="turn") as record if f"{record.provider}/{record.model}" == model.name:
                 waiting[entry.id] = (_seconds(entry.at), record.lifetime)
                 thrift.wanted(waiting[entry.id][0])
+            case RequestRecord(purpose="warming") as record if f"{record.provider}/{record.model}" == model.name:
+                renewing[entry.id] = _seconds(entry.at)
+            case OutcomeRecord(request=request, usage=usage) if request in renewing and usage is not None:
+                thrift.warmed(renewing.pop(request))
             case OutcomeRecord(request=request, usage=usage) if request in waiting and usage is not None:
                 at, lifetime = waiting.pop(request)
                 thrift.sent(at, usage.prompt, lifetime)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 import anyio.to_thread
@@ -22,7 +22,7 @@ from .equipment import Equipment
 from .fit import known_fit
 from .step import Desk
 from .system import refresh_system
-from .thrift import Thrift, thrift_of
+from .thrift import Thrift, thrift_of, warms
 
 
 class Workroom:
@@ -62,6 +62,18 @@ class Workroom:
             thinking=given.thinking,
         )
 
+    @property
+    def sleep(self) -> Callable[[float], Awaitable[None]]:
+        """Waits for as many seconds, by the clock that `Desk.now` tells."""
+        return self._equipment().sleep
+
+    def warming_times(self) -> tuple[float, ...]:
+        """When to keep the cache warm, as the agent rests now (seconds since 1970); never, where that does not pay."""
+        if self._thrift is None or self._thrift.model != self._model().name:
+            return ()
+        plan = self._thrift.economy.warmings(rested=True)
+        return () if plan is None else plan.times
+
     def bench(self) -> Workbench:
         """What running calls needs."""
         given, session = self._equipment(), self._session
@@ -100,8 +112,8 @@ class Workroom:
     async def _learn(self, model: ChosenModel, redaction: int) -> None:
         """Read what is known of the cache of `model`, in a worker thread when there is much to read."""
         if self._thrift is None or self._thrift.model != model.name:
-            branch = tuple(self._session.branch())
-            self._thrift = await at_ease(len(branch), partial(thrift_of, branch, model, redaction))
+            branch, warming = tuple(self._session.branch()), warms(model.info, self._equipment().warming)
+            self._thrift = await at_ease(len(branch), partial(thrift_of, branch, model, redaction, warming=warming))
         elif redaction != self._redaction:
             self._thrift.moved()
         self._redaction = redaction
@@ -109,5 +121,6 @@ class Workroom:
     def _thrift_for(self, model: ChosenModel) -> Thrift:
         """What is known of the cache of `model`: read from the log once, kept up to date from then on."""
         if self._thrift is None or self._thrift.model != model.name:
-            self._thrift = thrift_of(self._session.branch(), model, self.standing().redaction)
+            warming = warms(model.info, self._equipment().warming)
+            self._thrift = thrift_of(self._session.branch(), model, self.standing().redaction, warming=warming)
         return self._thrift

@@ -10,6 +10,8 @@ import anyio.to_thread
 
 from governors.tokens import load_vocabulary
 
+from ..agent.renewing import WARMING
+from ..session.spending import share_of
 from .commands import COMMANDS, KEYS
 from .opening import TOOLS_OFF, short_id, tools_off
 from .recap import used_tokens
@@ -17,7 +19,8 @@ from .reducer import Line
 from .sanitize import clean
 from .seat import Act, Seat, tell
 from .window import window_lines, window_use
-from .wording import plural
+from .wording import dollars, plural
+from .wording import tokens as tokens_of
 
 
 async def new(seat: Seat, argument: str) -> None:
@@ -63,6 +66,11 @@ async def tokens(seat: Seat, argument: str) -> None:
     measure = partial(window_use, branch, agent.model, agent.equipment.counter, redacted)
     use = await anyio.to_thread.run_sync(measure)
     seat.audience.show(window_lines(use, used_tokens(branch)))
+    warm = share_of(agent.session.tree.entries, WARMING)
+    if warm.requests:
+        cost = "" if warm.cost is None else f", {dollars(warm.cost)}"
+        sent = plural(warm.requests, "request")
+        tell(seat, f"While nobody talked, {sent} kept the cache warm ({tokens_of(warm.read)} read{cost}).")
 
 
 async def held(seat: Seat, argument: str) -> None:

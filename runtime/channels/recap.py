@@ -77,8 +77,11 @@ def folded(text: str) -> str:
 
 def interrupted(branch: Sequence[Entry]) -> bool:
     """Whether the last turn of `branch` did not end by itself: stopped, or the program ended in its middle."""
+    asides = {entry.id for entry in branch if _is_aside(entry)}
     for entry in reversed(branch):
         match entry.record:
+            case OutcomeRecord(request=request) if request in asides:
+                continue
             case OutcomeRecord(problem=problem) if problem is not None:
                 return False  # it ended, with an error that was shown
             case RequestRecord() if _is_aside(entry):

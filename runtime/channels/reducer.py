@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 from governors.messages import StopReason
 
 from ..events import (
+    CacheKeptWarm,
     CallReference,
     Event,
     HistoryCut,
@@ -34,7 +35,7 @@ from ..events import (
 )
 from .blocks import NOTHING_WRITTEN, Block, Splitter, feed, finish
 from .sanitize import clean, one_line, ready
-from .wording import call_title, first_line, plural, result_size, seconds, tokens
+from .wording import call_title, dollars, first_line, plural, result_size, seconds, tokens
 
 LineKind = Literal[
     "user",
@@ -147,6 +148,8 @@ def _other(state: ChatState, event: Event, now: float) -> Advance:
         case Notice(level=level, text=text):
             kind: LineKind = "error" if level == "error" else "warning" if level == "warning" else "info"
             return state, (Line(kind, clean(text)),)
+        case CacheKeptWarm():
+            return _kept_warm(state, event)
         case HistoryCut(before=before, after=after, why=why):
             text = (
                 f"The oldest messages went out of the model's view ({tokens(before)} to {tokens(after)} tokens; "
@@ -161,6 +164,15 @@ def _other(state: ChatState, event: Event, now: float) -> Advance:
             return state, (Line("info", text),)
         case _:
             return state, ()
+
+
+def _kept_warm(state: ChatState, event: CacheKeptWarm) -> Advance:
+    cost = None if state.cost is None or event.cost is None else state.cost + event.cost
+    price = "" if event.cost is None else f", {dollars(event.cost)}"
+    sent = f"{plural(event.requests, 'request')}, {tokens(event.tokens)} read{price}"
+    text = f"The cache was kept warm meanwhile ({sent})."
+    failed = f" Then it failed: {one_line(event.error)}" if event.error else ""
+    return replace(state, cost=cost), (Line("info", text + failed),)
 
 
 def _write(state: ChatState, text: str, now: float) -> Advance:

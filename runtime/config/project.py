@@ -37,6 +37,8 @@ def _breach(path: tuple[str, ...], value: Any) -> str:
             return "lets commands out of the sandbox"
         case ("tools", "network") if value is True:
             return "lets tools onto the network"
+        case ("economy", "warming") if value is True:
+            return "lets agents spend money while nobody talks to them"
         case ("providers", name, "base_url") if name not in KEYLESS or not _is_loopback(value):
             return "says where the conversation and its key are sent"
         case ("providers", _, "key_env"):

@@ -74,6 +74,13 @@ class LimitsConfig(Table):
     max_output: int | None = Field(default=None, ge=1)
 
 
+class EconomyConfig(Table):
+    """`[economy]`. `warming`: whether an agent whose conversation is open may send small requests while nobody talks,
+    where that is expected to cost less than finding the cache expired; None decides by what was measured."""
+
+    warming: bool | None = None
+
+
 class PromptConfig(Table):
     """`[prompt]`. `user_file`: whose USER.md is shown; `share`: how much of a model's window the sections may take,
     None for the usual."""
@@ -122,6 +129,7 @@ class Config(Table):
     models: Mapping[str, ModelConfig] = Field(default_factory=dict)
     tools: ToolsConfig = ToolsConfig.model_construct()
     limits: LimitsConfig = LimitsConfig.model_construct()
+    economy: EconomyConfig = EconomyConfig.model_construct()
     prompt: PromptConfig = PromptConfig.model_construct()
     skills: SkillsConfig = SkillsConfig.model_construct()
     local: LocalConfig = LocalConfig.model_construct()

@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 from governors.messages import Messages, ToolSpec
 from governors.wire import WIRES
 from governors.wire.base import LIFETIMES, Payload
+from governors.wire.encoded import dump_bytes
 from governors.wire.encoder import Encoder
 
 from ..agent.folding import as_told
+from ..agent.renewing import WARMING, least_answer, renewed_by
 from ..errors import SessionError
 from ..providers.base import ModelInfo
 from ..session.entries import Entry, RequestRecord, SettingRecord
@@ -63,8 +65,11 @@ def as_model(entries: Sequence[Entry], entry: int, model: ModelInfo | None = Non
     found = tree.get(entry)
     assert found is not None
     request = found.record if isinstance(found.record, RequestRecord) else None
-    until = found.parent if request is not None else entry
-    before = [each for each in entries if each.id < entry or (request is None and each.id == entry)]
+    place, until = entry, found.parent if request is not None else entry
+    if request is not None and request.purpose == WARMING:
+        repeated = renewed_by(tree.branch_to(found.parent))
+        place, until = (entry, until) if repeated is None else (repeated.id, repeated.parent)
+    before = [each for each in entries if each.id < place or (request is None and each.id == entry)]
     hidden = hidden_entries(entries)
     told = redacted_entries(before)
     sent = project(tree.branch_to(until), told)
@@ -80,6 +85,10 @@ def as_model(entries: Sequence[Entry], entry: int, model: ModelInfo | None = Non
     display = proof if shown is sent else _encoder(shown, model, limit, thinking)
     system, tools = _front(shown, model)
     same = None if request is None else proof.prefix == request.prefix
+    body, data = display.body(ttl), display.to_bytes(ttl)
+    if place != entry:
+        body = least_answer(body)
+        data = dump_bytes(body)
     return Seen(
         entry=entry,
         model=model,
@@ -87,8 +96,8 @@ def as_model(entries: Sequence[Entry], entry: int, model: ModelInfo | None = Non
         system=system,
         tools=tools,
         messages=shown.messages,
-        body=display.body(ttl),
-        data=display.to_bytes(ttl),
+        body=body,
+        data=data,
         prefix=proof.prefix,
         same=same,
         why="" if request is None else _why(request, same, shown.messages != sent.messages),

@@ -216,7 +216,7 @@ class _Weaver:
                 decided = []
             if isinstance(record, EditRecord):
                 decided.append((entry, record))
-            if isinstance(record, OutcomeRecord):
+            if isinstance(record, OutcomeRecord) and self._is_of_turn(record):
                 outcome = record
             if isinstance(record, MessageRecord):
                 items.append(self._said(entry, record, outcome, nested, edits))
@@ -229,6 +229,11 @@ class _Weaver:
             items.extend(self._beside(entry.id))
             items.extend(self._forks(entry))
         return (*items, edits_mark(decided)) if decided else tuple(items)
+
+    def _is_of_turn(self, outcome: OutcomeRecord) -> bool:
+        """Whether it tells of the reply that follows it: other requests have none in the conversation."""
+        asked = self._tree.get(outcome.request)
+        return asked is None or getattr(asked.record, "purpose", "turn") == "turn"
 
     def _nested(self, run: Sequence[Entry]) -> set[int]:
         """The results of `run` that stand with their calls: the first of each call that is there and shown."""

@@ -119,7 +119,8 @@ def _embedded(config: Config, model: str) -> ModelInfo | None:
 
 def _newest_request(entries: Sequence[Entry]) -> int | None:
     branch = Tree(entries).branch()
-    requests = [entry.id for entry in branch if isinstance(entry.record, RequestRecord)]
+    asked = [entry for entry in branch if isinstance(entry.record, RequestRecord)]
+    requests = [entry.id for entry in asked if getattr(entry.record, "purpose", "") == "turn"] or [e.id for e in asked]
     return requests[-1] if requests else branch[-1].id if branch else None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runtime import Call, Reply, Tool, tool
-from runtime.inspecting import Misses, misses_of
+from runtime.inspecting import Misses, calls_of, misses_of
 from runtime.providers.base import CacheTerms, ChosenModel, ModelInfo
 from runtime.session.entries import Entry
 from runtime.tools.toolset import Toolset
@@ -193,4 +193,26 @@ async def play(name: str, folder: Path, least: int = 0) -> Run:
         return Run(provider, misses_of(entries, known), tuple(entries), known)
 
 
-__all__ = ["SCENARIOS", "Run", "play"]
+#: What a provider knows of a miss, and the causes that say the same.
+SAME = {
+    "expired": {"expired"},
+    "evicted": {"provider", "branch switch"},
+    "too short": {"too short"},
+    "moved": {"edit", "head", "redact", "tool change", "system folded"},
+}
+
+
+def agreement(run: Run) -> tuple[int, int]:
+    """The tokens lost whose cause is what the provider knows of them, and all that were lost."""
+    calls = [call.id for call in calls_of(run.entries) if call.request.purpose == "turn"]
+    truth = dict(zip(calls, run.provider.truth, strict=True))
+    right = lost = 0
+    for miss in run.misses.misses:
+        known = truth[miss.entry]
+        agrees = miss.cause in SAME[known] if known is not None else miss.cause == "model change"
+        right += miss.lost if agrees else 0
+        lost += miss.lost
+    return right, lost
+
+
+__all__ = ["SCENARIOS", "Run", "agreement", "play"]

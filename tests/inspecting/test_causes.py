@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from governors.messages import Usage
-from runtime.inspecting import calls_of, misses_of, summary_of
+from runtime.inspecting import misses_of, summary_of
 from runtime.providers.base import CacheTerms, ModelInfo
 from runtime.providers.scripted import Scripted
 from runtime.session.entries import Entry, OutcomeRecord, Record, RequestRecord
-from tests.inspecting.scenarios import SCENARIOS, Run, play
+from tests.inspecting.scenarios import SCENARIOS, agreement, play
 
 EXPECTED = {
     "steady": [],
@@ -28,13 +28,6 @@ EXPECTED = {
     "one_slot": ["branch switch"],
     "stopped": ["edit"],
 }
-#: What a provider knows of a miss, and the causes that say the same.
-SAME = {
-    "expired": {"expired"},
-    "evicted": {"provider", "branch switch"},
-    "too short": {"too short"},
-    "moved": {"edit", "head", "redact", "tool change", "system folded"},
-}
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -43,19 +36,6 @@ async def test_each_miss_has_the_cause_that_its_provider_knows(name: str, tmp_pa
     assert run.told == EXPECTED[name]
     right, lost = agreement(run)
     assert right >= 0.95 * lost
-
-
-def agreement(run: Run) -> tuple[int, int]:
-    """The tokens lost whose cause is what the provider knows of them, and all that were lost."""
-    calls = [call.id for call in calls_of(run.entries) if call.request.purpose == "turn"]
-    truth = dict(zip(calls, run.provider.truth, strict=True))
-    right = lost = 0
-    for miss in run.misses.misses:
-        known = truth[miss.entry]
-        agrees = miss.cause in SAME[known] if known is not None else miss.cause == "model change"
-        right += miss.lost if agrees else 0
-        lost += miss.lost
-    return right, lost
 
 
 async def test_what_was_lost_is_what_the_provider_did_not_read(tmp_path: Path) -> None:
