@@ -13,6 +13,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from ..errors import SessionError, SessionLocked
+from .names import name_in
 
 _MOST_TRIES = 20  # to lock a file that others remove just then
 
@@ -36,7 +37,7 @@ def lock(path: Path) -> FileLock:
         raise Timeout(str(name))
     except Timeout:
         raise SessionLocked(
-            f"the session {path.stem} is open in {_owner(name)}. Close it there, or start another session"
+            f"the session {name_in(path.stem)} is open in {_owner(name)}. Close it there, or start another session"
         ) from None
     except OSError as error:
         raise SessionError(f"cannot lock the session {path}: {error.strerror or error}") from error

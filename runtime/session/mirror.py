@@ -26,6 +26,7 @@ from .searching import SAME_MOMENT, find_messages, find_sessions
 from .words import Query, words
 
 _TRANSACTION = 0.1  # seconds of work that others who write wait for
+_NO_FILES = ("folder", "link", "no file")  # what came in place of a session; the look at the folder counts it
 _SLOTS = 1 << SAME_MOMENT
 _ROW = ", ".join((*COLUMNS, "seal"))
 _MARKS = ", ".join("?" * (len(COLUMNS) + 2))
@@ -124,7 +125,8 @@ class Mirror:
         row = self.connection.execute(asked, place).fetchone()
         number, before = (None, None) if row is None else (row[0], seen_of(row[1:]))
         change = follow(self._folder.path / place[0] / place[1], before, self._blobs)
-        if change is None:
+        if change is None or change.seen.skipped in _NO_FILES:
+            change = None
             if number is not None:
                 self._say(place, number, (), anew=True)
                 self.connection.execute("DELETE FROM sessions WHERE number = ?", (number,))

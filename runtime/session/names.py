@@ -8,6 +8,7 @@ keeps for a device (`con`, `nul`, `com1`) has its first letter encoded too.
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote
 
 from ..errors import SessionError
 
@@ -45,6 +46,14 @@ def file_name(name: str) -> str:
             f"this one takes {len(encoded)}: {name[:60]!r}"
         )
     return encoded
+
+
+def name_in(encoded: str) -> str:
+    """The name that `file_name` made `encoded` of, for people; a file name that it never gave stays as it is."""
+    try:
+        return unquote(encoded, errors="surrogatepass")
+    except UnicodeDecodeError:
+        return encoded
 
 
 def _percent(letter: str) -> str:

@@ -25,24 +25,21 @@ class Named:
 def find_session(store: SessionStore, wanted: str, agent: str | None = None) -> Named:
     """The session that `wanted` names: a whole id or name, or 6 characters or more of an id's beginning or end.
 
-    `agent` None: of any agent. Blocks. Raises `SessionError` when there is none (the nearest are named) or several.
+    `agent` None: of any agent. What cannot be read is found as well, for whoever reads it to say why. Blocks. Raises
+    `SessionError` when there is none (the nearest are named) or several.
     """
-    agents = agents_of(store) if agent is None else (agent,)
+    agents = store.agents() if agent is None else (agent,)
     found = [(each, wanted) for each in agents if _exists(store, each, wanted)]
     if not found:
         found = [(each, session) for each in agents for session in store.matching(each, wanted)]
+    if not found:  # what cannot be read is found too, so that whoever reads it says why
+        found = [(each, session) for each in agents for session in store.alike(each, wanted)]
     if not found:
         raise SessionError(_unknown(store, wanted, agent))
     if len(found) > 1:
         raise SessionError(_several(wanted, found))
     ((owner, session),) = found
     return Named(owner, session, store.path(owner, session))
-
-
-def agents_of(store: SessionStore) -> tuple[str, ...]:
-    """The agents that have sessions, by name. Blocks."""
-    listed = store.list(None, Filter(archived=None))
-    return tuple(sorted({info.agent for info in listed}))
 
 
 def short_id(session: str) -> str:
@@ -79,4 +76,4 @@ def _unknown(store: SessionStore, wanted: str, agent: str | None) -> str:
     return f"there is no session {wanted!r}{of_whom}. The newest: {newest}. `moonwake sessions list` shows all"
 
 
-__all__ = ["Named", "agents_of", "find_session", "short_id"]
+__all__ = ["Named", "find_session", "short_id"]

@@ -8,7 +8,7 @@ alone.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -27,8 +27,8 @@ from .listing import Listing as Listing
 from .listing import SessionInfo as SessionInfo
 from .listing import State as State
 from .names import file_name as file_name
+from .names import is_file_name, is_part, name_in
 from .names import is_generated as is_generated
-from .names import is_part
 from .session import Session, create_session, open_session
 
 if TYPE_CHECKING:
@@ -114,6 +114,19 @@ class SessionStore:
                 found += [] if changed is None else [(changed, session)]
         return tuple(session for _, session in sorted(found, reverse=True))
 
+    def alike(self, agent: str, part: str) -> Iterator[str]:
+        """The names of `agent`'s sessions as they stand in the folder, whatever is there under them: the one that is
+        called `part`, and ids that were made here and begin or end with it. Blocks."""
+        for name in _names(self.folder / file_name(agent)):
+            session = name_in(name.removesuffix(ENDING))
+            is_meant = is_part(part) and is_generated(session) and (session.startswith(part) or session.endswith(part))
+            if session == part or is_meant:
+                yield session
+
+    def agents(self) -> tuple[str, ...]:
+        """The names of all agents that have a folder. Blocks."""
+        return tuple(sorted(map(name_in, filter(is_file_name, _listed(self.folder)))))
+
     def list(self, agent: str | None = None, filter: Filter = _ALL, *, patience: float | None = PATIENCE) -> Listing:
         """The sessions of `agent` (None: of all) that `filter` lets through, the one with the newest message first.
 
@@ -194,8 +207,12 @@ class SessionStore:
 
 
 def _names(folder: Path) -> list[str]:
+    return [name for name in _listed(folder) if name.endswith(ENDING)]
+
+
+def _listed(folder: Path) -> list[str]:
     try:
-        return [name for name in os.listdir(folder) if name.endswith(ENDING)]  # noqa: PTH208 - names alone, quickly
+        return os.listdir(folder)  # noqa: PTH208 - names alone, quickly
     except OSError:
         return []
 

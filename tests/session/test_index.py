@@ -525,6 +525,17 @@ def test_what_is_no_session_is_skipped_and_counted(sessions: Sessions, index: Se
     assert listed(index, Filter(agent="b")).skipped == {"copy": 1}
 
 
+def test_what_came_in_place_of_a_session_is_counted_once(sessions: Sessions, index: SessionIndex) -> None:
+    """A folder of its name, say: the session is gone from the index with all that was said in it."""
+    path = sessions.create("one")
+    sessions.append("one", user("hi"))
+    assert len(listed(index)) == 1
+    path.unlink()
+    path.mkdir()
+    for _ in range(2):
+        assert (len(listed(index)), listed(index).skipped, found(index, "hi")) == (0, {"folder": 1}, set())
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_that_may_not_be_read_is_skipped_until_it_may(sessions: Sessions, index: SessionIndex) -> None:
     path = sessions.create("one")

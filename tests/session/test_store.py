@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from runtime.errors import SessionError, SessionLocked
 from runtime.session.entries import ArchiveRecord
+from runtime.session.names import name_in
 from runtime.session.store import Filter, SessionStore, file_name
 
 from .records import patient, user
@@ -55,6 +56,7 @@ def test_names_that_others_have_mapped_to_one_file(one: str, other: str) -> None
 def test_no_name_leaves_the_folder(name: str) -> None:
     """Nothing in a file name means anything to a file system."""
     encoded = file_name(name)
+    assert name_in(encoded) == name
     assert Path(encoded).name == encoded and not encoded.startswith(".")
     assert set(encoded) <= set("abcdefghijklmnopqrstuvwxyz0123456789-_%")
     assert encoded.encode()
@@ -100,6 +102,16 @@ async def test_a_session_is_opened_by_its_name(store: SessionStore) -> None:
         await store.open("a", "other")
     with pytest.raises(SessionError, match="exists already"):
         await store.create("a", "n")
+
+
+async def test_whoever_is_refused_reads_the_name_that_was_given(store: SessionStore) -> None:
+    """And not the file's, which is spelt in percent signs."""
+    session = await store.create("a", "Täx/2026")
+    try:
+        with pytest.raises(SessionLocked, match="the session Täx/2026 is open in this process already"):
+            await store.open("a", "Täx/2026")
+    finally:
+        await session.close()
 
 
 async def test_a_folder_that_cannot_be_made_is_named(store: SessionStore) -> None:
