@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 class Agent:
     """Made by the supervisor, which owns `group`, the task group that turns run in. `branches` moves about in the tree,
-    `marks` pins, labels, redacts."""
+    `marks` pins, labels, redacts, `saving` tells of a disk that refuses."""
 
     def __init__(self, session: Session, equipment: Equipment, model: ChosenModel, group: TaskGroup) -> None:
         self.session = session
@@ -59,7 +59,7 @@ class Agent:
         self.room = Workroom(session, lambda: self.equipment, lambda: self.model, self._announcer)
         self.branches, self.marks = Branches(self), Marks(self)
         self._warming = Warming(session, self.room, group, self._announcer.emit)
-        self._saving = Saving(session, group, self._announcer.emit, lambda: not self._idle.is_set())
+        self.saving = Saving(session, group, self._announcer.emit, lambda: not self._idle.is_set())
 
     @property
     def name(self) -> str:
@@ -195,7 +195,7 @@ class Agent:
         tally = Tally()
         began = anyio.current_time()
         self._announcer.emit(TurnStarted(entry=opening, model=self.model.name))
-        self._saving.tell()
+        self.saving.tell()
         self.room.rested()
         turn = Turn(
             desk=self.room.desk(),

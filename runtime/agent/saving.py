@@ -1,6 +1,7 @@
 """What an agent does while the disk refuses its session: it says so, once, and tries again until all is saved.
 
-Laws: one notice when an outage begins and one when it is over, told when somebody listens; the task that tries again
+Laws: one notice when an outage begins and one when it is over, told when somebody listens: to a turn, or between turns
+(`hear`); the task that tries again
 belongs to the task group of the agent and runs only while something is unsaved.
 """
 
@@ -19,7 +20,8 @@ _LONGEST_PAUSE = 30.0
 
 
 class Saving:
-    """`listening`: whether somebody hears now what `emit` says."""
+    """`listening`: whether somebody hears now what `emit` says. `hear` is for whoever shows the conversation: it is
+    called with what nobody hears so, as no turn runs."""
 
     def __init__(
         self, session: Session, group: TaskGroup, emit: Callable[[Notice], None], listening: Callable[[], bool]
@@ -28,6 +30,7 @@ class Saving:
         self._group = group
         self._emit = emit
         self._listening = listening
+        self.hear: Callable[[Notice], None] | None = None
         self._untold: list[Notice] = []
         self._trying = False
         session.when_saving_changes(self._changed)
@@ -56,6 +59,10 @@ class Saving:
                 self._group.start_soon(self._try_again)
         if self._listening():
             self.tell()
+        elif self.hear is not None:
+            untold, self._untold = self._untold, []
+            for notice in untold:
+                self.hear(notice)
 
     async def _try_again(self) -> None:
         pause = _FIRST_PAUSE

@@ -18,7 +18,7 @@ from governors.messages import Text
 from ..agent.agent import Agent
 from ..agent.states import State
 from ..errors import MoonwakeError
-from ..events import Event, MessageRecorded, TurnFinished, TurnStarted
+from ..events import Event, MessageRecorded, Notice, TurnFinished, TurnStarted
 from ..session.entries import MessageRecord
 from .base import Host
 from .chat_acts import CHAT_ACTS
@@ -47,14 +47,26 @@ class Talk:
 
     def __init__(self, runtime: Host, agent: Agent, audience: Audience) -> None:
         self.runtime = runtime
-        self.agent = agent
         self.over = False
         self.audience = audience
+        self._agent = agent
+        agent.saving.hear = self._heard
         self._seen = _Seen()
         self._waiting: tuple[tuple[str, int], list[tuple[str, str]]] = (("", 0), [])
         self._streams: Pending[tuple[Event | None, Stream]] = Pending()
         self._unfollowed = 0  # streams that are not shown to their end
         self._followed = anyio.Event()
+
+    @property
+    def agent(self) -> Agent:
+        """Whom the person talks to; giving another one goes on with that."""
+        return self._agent
+
+    @agent.setter
+    def agent(self, agent: Agent) -> None:
+        self._agent.saving.hear = None
+        self._agent = agent
+        agent.saving.hear = self._heard
 
     @property
     def working(self) -> bool:
@@ -154,14 +166,18 @@ class Talk:
         if action is None:
             self.audience.show(Line("warning", unknown_command(command.name)))
             return
-        session, before = self.agent.session, self.agent.session.unsaved
+        session, before, known = self.agent.session, self.agent.session.unsaved, self.agent.session.outage
         try:
             await action(self, command.argument)
         except (MoonwakeError, GovernorError) as error:
             self.audience.show(Line("error", clean(str(error))))
-        if session is self.agent.session and session.unsaved > before:
+        if session is self.agent.session and session.unsaved > before and known is not None:  # else it was just told
             text = f"Not on disk yet: {session.outage}. It holds in memory, and is saved as soon as that works."
             self.audience.show(Line("warning", clean(text)))
+
+    def _heard(self, notice: Notice) -> None:
+        """Show what happened between turns."""
+        self.audience.show(Line("info" if notice.level == "info" else "warning", clean(notice.text)))
 
     async def stop(self) -> None:
         """Stop the running turn."""

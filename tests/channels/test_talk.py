@@ -191,8 +191,34 @@ async def test_a_command_whose_record_the_disk_refuses_says_so(tmp_path: Path) -
         audience.shown.clear()
         await talk.run(Command("/note", "beans"))
         await talk.run(Command("/show"))
-        assert [text.split(".")[0] for text in audience.texts if text.startswith(("info: Noted", "warning"))] == [
+        await talk.run(Command("/note", "peas"))
+        noted = [text.split(".")[0] for text in audience.texts if text.startswith(("info: Noted", "warning"))]
+        assert noted[0].startswith("warning: The session cannot be saved: No space left on device")
+        assert noted[1:] == [
             "info: Noted as #6",
+            "info: Noted as #7",
             "warning: Not on disk yet: No space left on device",
         ]
         disk.heal()
+
+
+async def test_that_the_disk_works_again_is_shown_at_once(tmp_path: Path) -> None:
+    """Nobody has to say something for that, also not after a new session was begun and left."""
+    async with sitting(tmp_path, "Hello.", "Again.") as (talk, audience):
+        await talk.say("hi")
+        await talk.settle()
+        first = talk.agent
+        await talk.run(Command("/new"))
+        assert first.saving.hear is None
+        disk = watched(talk.agent.session)
+        disk.refuse = {"write": FULL}
+        await talk.say("what now?")
+        await audience.until("cannot be saved")
+        await talk.settle()
+        turns = len(audience.events)
+        disk.heal()
+        await audience.until("can be saved again")
+        assert len(audience.events) == turns
+        await talk.say("next")
+        await talk.settle()
+        assert sum("can be saved again" in text for text in audience.texts) == 1
