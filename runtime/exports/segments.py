@@ -216,7 +216,8 @@ class _Weaver:
                 decided = []
             if isinstance(record, EditRecord):
                 decided.append((entry, record))
-            if isinstance(record, OutcomeRecord) and self._is_of_turn(record):
+            of_turn = not isinstance(record, OutcomeRecord) or self._is_of_turn(record)
+            if isinstance(record, OutcomeRecord) and of_turn:
                 outcome = record
             if isinstance(record, MessageRecord):
                 items.append(self._said(entry, record, outcome, nested, edits))
@@ -224,7 +225,7 @@ class _Weaver:
             elif isinstance(record, ResultRecord):
                 if entry.id not in nested:
                     items.append(self._answer(entry, record, edits))
-            elif (mark := mark_of(entry)) is not None:
+            elif of_turn and (mark := mark_of(entry)) is not None:
                 items.append(mark)
             items.extend(self._beside(entry.id))
             items.extend(self._forks(entry))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -17,10 +18,14 @@ from runtime.agent.thrift import thrift_of
 from runtime.channels.recap import interrupted, recap
 from runtime.channels.reducer import ChatState, advance
 from runtime.events import CacheKeptWarm, TurnFinished
-from runtime.exports import as_model
+from runtime.exports import as_model, transcript
+from runtime.exports.transcript import Mark, Said
 from runtime.providers.base import CacheTerms, ChosenModel, Price
 from runtime.session.entries import Entry, MessageRecord, OutcomeRecord, RequestRecord
+from runtime.session.opening import read_log
 from runtime.session.spending import share_of, spent
+from runtime.shelf.base import shelf
+from runtime.shelf.showing import show_as_model
 from tests.agent.test_saving import watched
 from tests.agents import Talk, of
 from tests.agents_again import bytes_of
@@ -281,6 +286,31 @@ async def test_nothing_in_the_conversation_notices(tmp_path: Path) -> None:
         async for _ in it.agent.branches.retry():
             pass
         assert [record.cause for record in it.records(OutcomeRecord)] == [None] * 6
+
+
+async def test_an_export_gives_each_reply_its_own_cost_and_tells_of_no_failed_warming(tmp_path: Path) -> None:
+    """The message after a warming would else be said to have cost what the warming did."""
+    provider = Caching(Clock())
+    async with pausing(tmp_path, provider) as it:
+        provider.add(Reply(error="overloaded"))
+        await pause(it, 291, sent=1)
+        await it.say("back")
+        replies = [record.cost for record in it.records(OutcomeRecord)][::2]
+        reading = read_log(it.log)
+        shown = transcript(reading.header, reading.entries)
+        items = [item for segment in shown.shown for item in segment.items]
+        said = [item for item in items if isinstance(item, Said)]
+        assert [item.cost for item in said] == [None, replies[0], None, replies[1]]
+        assert not [item for item in items if isinstance(item, Mark) and item.kind == "problem"]
+
+
+async def test_what_a_model_saw_is_told_of_the_newest_turn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    provider = Caching(Clock())
+    async with pausing(tmp_path, provider) as it:
+        await pause(it, 291, sent=1)
+    assert show_as_model(shelf(tmp_path, None), "pause", None, as_json=True, environ={}) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["request"]["purpose"] == "turn"
 
 
 async def test_a_warming_is_made_again_from_the_log(tmp_path: Path) -> None:
