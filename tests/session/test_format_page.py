@@ -9,8 +9,11 @@ from typing import get_args
 
 from runtime.session.codec import encode_entry
 from runtime.session.entries import LeafRecord, Record
+from runtime.session.names import file_name
 from runtime.session.reading import read_session
+from runtime.session.store import ENDING
 from runtime.session.tree import Tree
+from runtime.session.typed import NAME
 
 PAGE = (Path(__file__).parents[2] / "docs" / "session-format.md").read_text()
 EXAMPLES = "".join(re.findall(r"```json\n(.*?)```", PAGE, flags=re.DOTALL))
@@ -50,3 +53,14 @@ def test_every_field_of_every_type_is_named() -> None:
         if field not in words | {"start", "raw"}  # `from` in the file; the whole line
     ]
     assert not missing
+
+
+def test_the_names_on_the_page_are_those_that_files_get() -> None:
+    """Of devices, and of all that lies beside a session."""
+    page = " ".join(PAGE.split())
+    assert "`con` is `%63on.jsonl`" in page and file_name("con") + ENDING == "%63on.jsonl"
+    devices = ("con", "prn", "aux", "nul", "com0", "com9", "lpt0", "lpt9")
+    assert all(f"`{name}`" in page and file_name(name) != name for name in devices)
+    assert "200 bytes" in page and len(file_name("a" * 200)) == 200
+    for name in (".lock", ".new", ".erasing-", ".torn-", ".broken-", ".damaged", ".journals/", "blobs/.lock", NAME):
+        assert name in page
