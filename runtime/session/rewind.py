@@ -24,8 +24,8 @@ from .entries import (
 )
 from .finding import find, hidden
 from .projection import project
-from .redaction import STALE_SUMMARY, stale_summaries
-from .spending import spent
+from .redaction import REDACTED, STALE_SUMMARY, stale_summaries
+from .standing import carried_settings, standing_of
 from .tree import Tree
 from .turns import Turn, turns_of
 
@@ -119,10 +119,10 @@ def undo_head(tree: Tree, waiting: Sequence[Waiting] = ()) -> HeadRecord:
     heads = _in_force(branch)
     if not heads:
         raise SessionError("nothing was cut or summarised on this branch")
-    projection = project(branch)
+    projection, standing = project(branch, tree.redacted), standing_of(tree.entries, tree.copied)
     if len(heads) > 1:
         identity, record = heads[-2]
-        record = replace(record, summary=_summary(tree, identity, record))
+        record = _untold(tree, identity, record)
     else:
         first = next((entry.id for entry in branch if isinstance(entry.record, MessageRecord)), None)
         if first is None:
@@ -133,10 +133,10 @@ def undo_head(tree: Tree, waiting: Sequence[Waiting] = ()) -> HeadRecord:
         baseline=projection.state.baseline,
         cause=UNDONE,
         generation=projection.generation + 1,
-        settings=dict(projection.settings),
+        settings=carried_settings(projection.settings, standing.settings),
         open_calls=tuple(dict.fromkeys((*record.open_calls, *projection.open_calls(record.start)))),
         inbox=tuple(waiting),
-        spent=spent(tree.entries, tree.copied),
+        spent=standing.spent,
         before=0,
         after=0,
     )
@@ -178,26 +178,37 @@ def _kept_head(tree: Tree, leaf: int | None, waiting: Sequence[Waiting]) -> Head
             return None  # it stands where it is
         survives = head.start <= leaf and (head.resume is None or head.resume <= leaf)
         if head.summary is not None and head.cause != _GOVERNORS and survives:
-            return _again(tree, leaf, replace(head, summary=_summary(tree, identity, head)), waiting)
+            return _again(tree, leaf, _untold(tree, identity, head), waiting)
     return None
 
 
 def _again(tree: Tree, leaf: int, head: HeadRecord, waiting: Sequence[Waiting]) -> HeadRecord:
-    projection = project(tree.branch_to(leaf))
+    projection = project(tree.branch_to(leaf), tree.redacted)
+    standing = standing_of(tree.entries, tree.copied)
     return replace(
         head,
         cause=KEPT,
         generation=projection.generation + 1,
-        settings=dict(projection.settings),
+        settings=carried_settings(projection.settings, standing.settings),
         open_calls=projection.open_calls(head.start),
         inbox=tuple(waiting),
-        spent=spent(tree.entries, tree.copied),
+        spent=standing.spent,
     )
 
 
-def _summary(tree: Tree, identity: int, head: HeadRecord) -> str | None:
-    """The summary of a head that is made again; what was redacted since is not carried on."""
-    return STALE_SUMMARY if identity in stale_summaries(tree.entries) else head.summary
+def _untold(tree: Tree, identity: int, head: HeadRecord) -> HeadRecord:
+    """A head as it is made again: what was redacted since is not told on by it."""
+    unseen = hidden(tree)
+    if not unseen:
+        return head
+    told = head.quote is not None and (head.quoted in unseen or identity in unseen)
+    return replace(
+        head,
+        summary=STALE_SUMMARY if identity in stale_summaries(tree.entries) else head.summary,
+        pins=tuple(pin for pin in head.pins if pin.entry not in unseen),
+        quote=REDACTED if told else head.quote,
+        open_calls=tuple(call for call in head.open_calls if call[0] not in unseen),
+    )
 
 
 def turn_end(branch: Sequence[Entry], entry: int) -> int:

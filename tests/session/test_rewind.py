@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from governors.messages import Text
 from runtime.errors import SessionError
 from runtime.session.entries import (
     Entry,
@@ -15,6 +16,7 @@ from runtime.session.entries import (
     LabelRecord,
     LeafRecord,
     NoteRecord,
+    Pinned,
     RedactRecord,
     RequestRecord,
     SettingRecord,
@@ -22,7 +24,7 @@ from runtime.session.entries import (
 from runtime.session.finding import entry_of, find, hidden
 from runtime.session.placing import place
 from runtime.session.projection import project
-from runtime.session.redaction import STALE_SUMMARY
+from runtime.session.redaction import REDACTED, STALE_SUMMARY
 from runtime.session.rewind import (
     KEPT,
     UNDONE,
@@ -186,6 +188,30 @@ class TestUndo:
         (_, head) = undo(log.tree).records
         assert isinstance(head, HeadRecord)
         assert head.summary == undo_head(log.tree).summary == STALE_SUMMARY
+
+    def test_a_head_that_is_made_again_holds_nothing_redacted_and_all_that_was_learned(self) -> None:
+        """No pin, no quote, no call of it; what an overflow taught on a branch that was left is carried on."""
+        log = Log()
+        pinned = exchange(log, "hunter2")
+        log.add(SettingRecord(name="fit:a/b", value={"window": 1}))
+        log.leaf(log.user("left"))
+        log.add(SettingRecord(name="fit:a/b", value={"window": 2}))
+        log.add(SettingRecord(name="thinking", value="high"))
+        log.leaf(pinned)
+        asked = log.reply("What of hunter2?")
+        second = log.user("b")
+        calling = log.calls("x")
+        pins = (Pinned(entry=pinned, said="user", content=(Text("hunter2"),)),)
+        log.head(second, summary="They spoke.", pins=pins, quote="What of hunter2?", quoted=asked)
+        log.user("c")
+        log.head(second, summary="They spoke on.")
+        for target in (pinned, asked, calling):
+            log.redact(target)
+        (_, kept) = undo(log.tree).records
+        for head in (undo_head(log.tree), kept):
+            assert isinstance(head, HeadRecord)
+            assert (head.pins, head.quote in (None, REDACTED), head.open_calls) == ((), True, ())
+            assert head.settings == {"fit:a/b": {"window": 2}}
 
     def test_a_head_before_the_undone_turn_stands_where_it_is(self) -> None:
         log = Log()
