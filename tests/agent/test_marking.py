@@ -219,7 +219,7 @@ async def test_a_request_after_erasing_says_why_its_prefix_moved(tmp_path: Path,
         assert [record.cause for record in it.records(OutcomeRecord)][-2:] == ["redact", None]
 
 
-@pytest.mark.parametrize("act", ["undo", "switch", "label", "redact", "retry", "omit"])
+@pytest.mark.parametrize("act", ["undo", "switch", "edit", "undo head", "pin", "label", "redact", "retry", "omit"])
 async def test_going_about_in_a_session_that_was_read_from_its_tail(tmp_path: Path, act: str) -> None:
     """What is older than the newest head's beginning is read when somebody goes there."""
     long = "word " * 40_000  # more than is read at once
@@ -244,6 +244,16 @@ async def test_going_about_in_a_session_that_was_read_from_its_tail(tmp_path: Pa
                 await it.agent.branches.switch(number(it, "g"))
                 await it.say("h")
                 assert words(it.bodies[-1])[0] == "They said a to d."
+            case "edit":
+                assert (await it.agent.branches.switch(a, edit=True)).text == "a"
+                await it.say("other a")
+                assert words(it.bodies[-1]) == ["other a"]
+            case "undo head":
+                assert (await it.agent.branches.undo_head()).unheaded
+                await it.say("h")
+                assert words(it.bodies[-1])[:2] == ["a", "ok"]
+            case "pin":
+                assert await it.agent.marks.pin(a) == a
             case "label":
                 assert await it.agent.marks.label("first", a) == a
             case "redact":

@@ -75,8 +75,10 @@ class Hold:
 
 
 @asynccontextmanager
-async def sitting(folder: Path, *script: Script, tools: Sequence[Tool] = ()) -> AsyncIterator[tuple[Talk, Watching]]:
-    async with opened(folder, script, tools=tools) as scene:
+async def sitting(
+    folder: Path, *script: Script, tools: Sequence[Tool] = (), session: str | None = None
+) -> AsyncIterator[tuple[Talk, Watching]]:
+    async with opened(folder, script, tools=tools, session=session) as scene:
         audience = Watching()
         talk = Talk(scene.runtime, scene.agent, audience)
         async with anyio.create_task_group() as group:

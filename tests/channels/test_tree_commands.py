@@ -14,8 +14,10 @@ from runtime.channels.entry_lines import entry_lines, entry_title
 from runtime.channels.reducer import Line
 from runtime.channels.render import Renderer
 from runtime.channels.talk import ACTS, Talk
-from runtime.session.entries import Entry, MessageRecord, PinRecord, RedactRecord, ResultRecord, SettingRecord
+from runtime.session.codec import encode_entry, encode_header
+from runtime.session.entries import Entry, Header, MessageRecord, PinRecord, RedactRecord, ResultRecord, SettingRecord
 from tests.channels.test_talk import Hold, Watching, sitting
+from tests.session.logs import Log
 from tests.session.records import AT, user
 
 
@@ -280,3 +282,48 @@ async def test_an_unknown_number_stops_nothing(tmp_path: Path) -> None:
         await talk.run(Command("/fork", "999"))
         assert talk.working
         assert "there is no entry 999" in audience.texts[-1]
+
+
+#: What is typed in a session that was read from its tail, and what is shown of it; `{a}` is an entry that was not read.
+_BEHIND = (
+    ("/show {a}", "the oldest"),
+    ("/pin {a}", "Pinned #{a}"),
+    ("/unpin {a}", "#{a} is not pinned"),
+    ("/label {a} beans", "#{a} is called beans"),
+    ("/label {a}", "#{a} has no name"),
+    ("/omit {a}", "does not see #{a}"),
+    ("/restore {a}", "entry {a} is shown as it was recorded"),
+    ("/redact {a}", "Hide this for good"),
+    ("/redact {a} yes", "Redacted #{a}"),
+    ("/tree", "the oldest"),
+    ("/tree all", "the oldest"),
+    ("/tree {a}", "/tree {b} goes back"),
+    ("/tree {a} edit", "/tree {b} goes back"),
+    ("/fork {a}", "New session"),
+    ("/undo 3", "Took back 3 turns"),
+    ("/retry", "Again."),
+    ("/tokens", "kept free"),
+    ("/note x", "Noted as"),
+)
+
+
+@pytest.mark.parametrize(("typed", "told"), _BEHIND, ids=[typed for typed, _ in _BEHIND])
+async def test_commands_find_what_a_resume_did_not_read(tmp_path: Path, typed: str, told: str) -> None:
+    """They are those of a session that was read whole."""
+    log = Log()
+    a = log.user("the oldest")
+    log.reply("word " * 60_000)
+    log.user("older")
+    log.reply("ok")
+    b = log.user("here")
+    log.reply("ok")
+    log.head(b, summary="They spoke.")
+    folder = tmp_path / ".moonwake" / "sessions" / "assistant"
+    folder.mkdir(parents=True)
+    header = Header(id="s", agent="assistant", created=AT)
+    (folder / "s.jsonl").write_bytes(encode_header(header) + b"".join(map(encode_entry, log.tree.entries)))
+    async with sitting(tmp_path, "Again.", session="s") as (talk, audience):
+        assert talk.agent.session.tree.get(a) is None and talk.agent.session.tree.get(b) is not None
+        await type_(talk, typed.format(a=a))
+        assert any(told.format(a=a, b=b) in text for text in audience.texts), audience.texts
+        assert not talk.agent.session.findings
