@@ -62,8 +62,8 @@ async def model(seat: Seat, argument: str) -> None:
 async def tokens(seat: Seat, argument: str) -> None:
     agent = seat.agent
     await anyio.to_thread.run_sync(load_vocabulary)
-    branch, redacted = tuple(agent.session.branch()), agent.session.tree.redacted
-    measure = partial(window_use, branch, agent.model, agent.equipment.counter, redacted)
+    branch = tuple(agent.session.branch())
+    measure = partial(window_use, branch, agent.model, agent.equipment.counter, agent.room.standing())
     use = await anyio.to_thread.run_sync(measure)
     seat.audience.show(window_lines(use, used_tokens(branch)))
     warm = share_of(agent.session.tree.entries, WARMING)

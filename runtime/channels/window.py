@@ -12,6 +12,7 @@ from ..agent.fit import budget_of, known_fit
 from ..providers.base import ChosenModel
 from ..session.entries import Entry
 from ..session.projection import project
+from ..session.standing import Standing
 from .reducer import Line
 
 
@@ -32,10 +33,14 @@ class WindowUse:
 
 
 def window_use(
-    branch: Sequence[Entry], model: ChosenModel, counter: Counter, redacted: frozenset[int] = frozenset()
+    branch: Sequence[Entry],
+    model: ChosenModel,
+    counter: Counter,
+    standing: Standing = Standing(),  # noqa: B008 - frozen
 ) -> WindowUse:
-    projection = project(branch, redacted)
-    fit = known_fit(model, projection.settings)
+    """`standing` is what holds in the session: what was learned of the model counts on every branch."""
+    projection = project(branch, standing.redacted)
+    fit = known_fit(model, standing.settings)
     try:
         budget = budget_of(model, fit)
         kept_free = budget.max_output + budget.reserve

@@ -16,6 +16,7 @@ from runtime.channels.reducer import ChatState, Line, Shown, advance
 from runtime.channels.talk import Talk
 from runtime.events import Event, TurnFinished
 from runtime.providers.scripted import Script
+from runtime.session.entries import SettingRecord
 from runtime.tools.base import Tool
 from tests.agent.test_saving import watched
 from tests.agents import talk as opened
@@ -172,6 +173,18 @@ async def test_commands_that_only_tell(tmp_path: Path) -> None:
         assert audience.texts[-1].startswith("error: there is no model 'nobody/nothing'")
         await talk.run(Command("/quit"))
         assert talk.over
+
+
+async def test_tokens_knows_what_was_learned_on_another_branch(tmp_path: Path) -> None:
+    """The window that it shows is the one that the next request is made for."""
+    async with sitting(tmp_path, "Yes.") as (talk, audience):
+        await talk.say("hi")
+        await talk.settle()
+        learned = SettingRecord(name="fit:scripted/scripted", value={"window": 12_345, "factor": 1.0})
+        await talk.agent.session.append(learned)
+        await talk.run(Command("/undo"))
+        await talk.run(Command("/tokens"))
+        assert "12,345" in audience.texts[-1]
 
 
 async def test_a_message_that_cannot_be_recorded_is_refused_with_its_reason(tmp_path: Path) -> None:
