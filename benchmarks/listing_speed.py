@@ -2,7 +2,7 @@
 
     python benchmarks/listing_speed.py [--sessions 10000] [--turns 6]
 
-Builds the sessions in a temporary folder by writing their bytes (each with a lock file beside it, as real ones have).
+Builds the sessions in a temporary folder by writing their bytes.
 Prints, in milliseconds, on the clock and of the processor (other work on the machine does not slow that down): building
 the index from nothing; a list and a search from the index, the check of every file's stamp included, in a process that
 has the index open (best of 9) and in a fresh one (opening included); taking in one session that changed; and a list
@@ -104,7 +104,6 @@ def build(folder: Path, sessions: int, turns: int) -> int:
     for number in range(sessions):
         header, data = session(number, turns)
         (place / f"{header.id}.jsonl").write_bytes(data)
-        (place / f"{header.id}.jsonl.lock").write_bytes(b"1\n")
         size += len(data)
     return size
 

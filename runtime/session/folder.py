@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from .following import Stamp, is_settled, look_of, stamp_of
+from .following import Stamp, is_settled, look_at, stamp_of
 from .names import is_file_name
 
 ENDING = ".jsonl"
@@ -60,7 +60,7 @@ class Folder:
         agents: Sequence[str] | None = None,
         until: float | None = None,
     ) -> Look:
-        """Compare the folder with what is `known`: by agent folder, then file, `look_of` its stamp (None: it was
+        """Compare the folder with what is `known`: by agent folder, then file, `look_at` its stamp (None: it was
         not settled). `agents`: only these folders. `until`: the moment (`time.monotonic`) to give up at."""
         found = Look()
         folders = self._agents(found) if agents is None else agents
@@ -122,7 +122,7 @@ class Folder:
                 except OSError:
                     changed.append((0, (name, file)))
                     continue
-                if known.get(file) != look_of(stamp_of(facts)):
+                if known.get(file) != look_at(facts):
                     changed.append((facts.st_mtime_ns, (name, file)))
         except OSError:
             found.skipped["unreadable"] += 1
@@ -143,10 +143,12 @@ class Folder:
                 if entry.name in before and entry.is_file(follow_symlinks=False):  # most are, and it is soon told
                     files.append(entry.name)
                     continue
+                if _BESIDE in entry.name:
+                    continue
                 reason = _reason(entry)
                 if reason is None:
                     files.append(entry.name)
-                elif reason:
+                else:
                     skipped[reason] += 1
         self._known[name] = _Names(stamp, is_settled(stamp, now), tuple(files), frozenset(files), skipped)
         return self._known[name]
@@ -155,10 +157,13 @@ class Folder:
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
+_BESIDE = f"{ENDING}."  # in the names of what lies beside a session and belongs to it
+
+
 def _reason(entry: os.DirEntry[str]) -> str | None:
-    """Why something is no session file; empty for what lies beside one and belongs to it."""
+    """Why something is no session file."""
     if not entry.name.endswith(ENDING):
-        return "" if f"{ENDING}." in entry.name else "other format"
+        return "other format"
     if entry.is_symlink():
         return "link"
     if entry.is_dir(follow_symlinks=False):

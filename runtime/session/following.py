@@ -77,6 +77,11 @@ def look_of(stamp: Stamp) -> int:
     return hash(stamp)
 
 
+def look_at(facts: os.stat_result) -> int:
+    """`look_of` the stamp of a file, quickly: it is asked of every file there is."""
+    return hash((facts.st_ino % _MOST, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns))
+
+
 def is_settled(stamp: Stamp, now: int) -> bool:
     """Whether a later change would give another stamp. `now` is the time of the stamp (nanoseconds since 1970)."""
     return now - stamp[3] > _UNSETTLED and not 0 <= now - stamp[2] <= _UNSETTLED

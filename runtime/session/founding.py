@@ -27,4 +27,4 @@ def found_session(path: Path, make: Callable[[], bytes]) -> None:
             raise FileExistsError(None, "it exists already")
         put_file(path, make(), REAL_DISK)
     finally:
-        unlock(held, path, tidy=True)
+        unlock(held, path)

@@ -1,7 +1,7 @@
 """The lock of a session: one process writes.
 
-An OS lock, released when the process dies, however it dies. A lock's file goes with a session that nobody spoke in;
-whoever locks makes sure that the file locked is the one that stands there.
+An OS lock, released when the process dies, however it dies. A lock's file goes when the lock is given up; whoever locks
+makes sure that the file locked is the one that stands there.
 """
 
 from __future__ import annotations
@@ -43,11 +43,13 @@ def lock(path: Path) -> FileLock:
         raise SessionError(f"cannot lock the session {path}: {error.strerror or error}") from error
 
 
-def unlock(held: FileLock, path: Path, *, tidy: bool = False) -> None:
-    """Give up a lock. Its file goes where there is no session, or with `tidy`, while it is still held: see `_sign`."""
-    if tidy or not os.path.lexists(path):
-        with contextlib.suppress(OSError):  # a stray file harms nobody
-            Path(held.lock_file).unlink(missing_ok=True)
+def unlock(held: FileLock, path: Path) -> None:
+    """Give up the lock of the session `path`. Its file goes while it is still held: see `_sign`.
+
+    So a folder of many sessions has no second name for each, which whoever lists them had to look at.
+    """
+    with contextlib.suppress(OSError):  # a stray file harms nobody
+        Path(held.lock_file).unlink(missing_ok=True)
     held.release()
 
 

@@ -166,7 +166,7 @@ def test_what_dead_processes_left_goes(state: Path) -> None:
     write(session(state))
     folder = session(state).parent
     write(folder / "gone.jsonl.new")
-    for name in ["gone.jsonl.lock", "0193.jsonl.lock", "0193.jsonl.erasing-1-x", "0193.jsonl.torn-1", "notes.txt"]:
+    for name in ["gone.jsonl.lock", "0193.jsonl.erasing-1-x", "0193.jsonl.torn-1", "notes.txt"]:
         (folder / name).write_text("1\n")
     (state / "input_history.erasing-1").write_text("half")
     needed = old_blob(state, "needed")
