@@ -34,12 +34,13 @@ COLUMNS = (
 _SESSIONS = f"""
 CREATE TABLE sessions (number INTEGER PRIMARY KEY, {", ".join(COLUMNS)}, seal);
 CREATE INDEX looked ON sessions (folder, name, look);
+CREATE INDEX left_out ON sessions (folder, name, skipped) WHERE skipped IS NOT NULL;
 CREATE INDEX listed ON sessions (sorted, id, agent, archived, skipped);
 CREATE TABLE said (number INTEGER PRIMARY KEY, session, entry, who, current, text);
 CREATE INDEX said_in ON said (session);
 """
 _WORDS = "CREATE VIRTUAL TABLE words USING fts5 (text, content='', tokenize='ascii');"
-_NAMES = {"sessions", "looked", "listed", "said", "said_in", "words"}
+_NAMES = {"sessions", "looked", "left_out", "listed", "said", "said_in", "words"}
 
 
 class Refused(Exception):
