@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import anyio
-from anyio.lowlevel import checkpoint_if_cancelled
 
 from governors.messages import ToolSpec
 
 from ..errors import ToolError
+from .apart import run_apart, words_of
 from .arguments import parse_arguments
 from .base import DEFAULT_TIMEOUT, TOOL_NAME, Tool, ToolContext, ToolOutput, text_output
 from .output import LEAST_LIMIT, OUTPUT_LIMIT, finish
@@ -72,7 +72,11 @@ class Toolset:
                 output = text_output(str(error), is_error=True)
             else:
                 limit = self._timeout if tool.timeout == DEFAULT_TIMEOUT else tool.timeout
-                output = await _run_apart(tool, arguments, context, limit)
+                output = await _outcome(tool, arguments, context, limit)
+        return self.finished(output)
+
+    def finished(self, output: ToolOutput) -> ToolOutput:
+        """`output` as it may be recorded: scrubbed, bounded, not empty."""
         return finish(output, self._output_limit)
 
     def _unknown(self, name: str) -> str:
@@ -87,41 +91,21 @@ class Toolset:
         return f"there is no tool {shown}. The tools are: {', '.join(names[:_MOST_NAMES])}{more}"
 
 
-async def _run_apart(tool: Tool, arguments: Mapping[str, Any], context: ToolContext, limit: float | None) -> ToolOutput:
-    """Run a tool in a task of its own.
+async def _outcome(tool: Tool, arguments: Mapping[str, Any], context: ToolContext, limit: float | None) -> ToolOutput:
+    """What came of one run of a tool, in words where it is no output."""
 
-    That is how our own cancellation is told from a foreign one (a library inside the tool that cancels its
-    task, or lets a cancelled scope leak): the tool's task never passes a cancellation on, and whether *we* are
-    cancelled is then asked of our own task, which no tool can reach.
-    """
-    outcomes: list[ToolOutput | BaseException] = []
-    try:
-        with anyio.move_on_after(limit) as scope:
-            async with anyio.create_task_group() as group:
-                group.start_soon(_attempt, tool, arguments, context, outcomes)
-    except Exception as error:  # noqa: BLE001 - the task boundary: a tool that corrupts its task ends only its call
-        outcomes.append(error)
-    await checkpoint_if_cancelled()
-    outcome = outcomes[-1] if outcomes else None
-    if isinstance(outcome, ToolOutput):
-        return outcome
-    if scope.cancel_called:
-        return text_output(_timed_out(tool, limit), is_error=True)
-    return text_output(_failed(tool.spec.name, outcome), is_error=True)
-
-
-async def _attempt(
-    tool: Tool, arguments: Mapping[str, Any], context: ToolContext, outcomes: list[ToolOutput | BaseException]
-) -> None:
-    try:
+    async def run() -> ToolOutput:
         output: object = await tool.run(arguments, context)
         if not isinstance(output, ToolOutput):
             raise TypeError(f"its run() returned {type(output).__name__} instead of a ToolOutput")
-        outcomes.append(output)
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
-    except BaseException as error:  # noqa: BLE001 - the task boundary; `_run_apart` says why cancellation stops here too
-        outcomes.append(error)
+        return output
+
+    apart = await run_apart(run, limit)
+    if apart.error is None and apart.values:
+        return apart.values[0]
+    if apart.timed_out:
+        return text_output(_timed_out(tool, limit), is_error=True)
+    return text_output(_failed(tool.spec.name, apart.error), is_error=True)
 
 
 def _timed_out(tool: Tool, limit: float | None) -> str:
@@ -133,18 +117,11 @@ def _timed_out(tool: Tool, limit: float | None) -> str:
 
 def _failed(name: str, error: BaseException | None) -> str:
     if isinstance(error, ToolError):
-        return _words(error)
+        return words_of(error)
     if error is None or isinstance(error, anyio.get_cancelled_exc_class()):
         return f"{name} failed: it was cancelled from within, not by the user; its outcome is unknown"
     logger.info("tool %s failed", name, exc_info=error)
     if isinstance(error, SystemExit):
         return f"{name} failed: it tried to end the program (exit status {error.code!r})"
-    words = _words(error)
+    words = words_of(error)
     return f"{name} failed with {type(error).__name__}" + (f": {words}" if words else "")
-
-
-def _words(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - the same boundary: an exception of a tool may fail to describe itself
-        return "(the error has no readable text)"
