@@ -15,7 +15,8 @@ from governors.policy import Moment
 
 from ..providers.base import ChosenModel, ModelInfo
 from ..providers.pricing import economy_prices
-from ..session.entries import EditRecord, Entry, HeadRecord, MessageRecord, OutcomeRecord, RequestRecord
+from ..session.entries import Entry, MessageRecord, OutcomeRecord, RequestRecord
+from ..session.live import moves_what_was_shown
 
 
 def warms(info: ModelInfo, wish: bool | None) -> bool:
@@ -95,7 +96,7 @@ def thrift_of(branch: Sequence[Entry], model: ChosenModel, redaction: int = 0, *
                 thrift.sent(at, usage.prompt, lifetime)
             case MessageRecord(role="user", steered=False):
                 thrift.rested = True
-            case HeadRecord() | EditRecord():
+            case record if moves_what_was_shown(record):
                 thrift.moved()
             case _:
                 pass

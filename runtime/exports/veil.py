@@ -141,7 +141,7 @@ def _without_text(record: Record) -> Record:
         case BranchSummaryRecord():
             return replace(record, text=REDACTED)
         case ExtensionRecord():
-            return ExtensionRecord(name=record.name, content=_shown(record.content))
+            return ExtensionRecord(name=record.name, content=_shown(record.content), before=record.before)
         case UnknownRecord():
             return UnknownRecord(raw={"type": record.raw.get("type", ""), "redacted": True})
         case _:

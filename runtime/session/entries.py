@@ -6,13 +6,14 @@ frozen values; nothing here does I/O. `codec.py` turns them into lines and back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from governors.messages import Image, StopReason, Text, Thinking, ToolCall, ToolSpec, Usage
 
 from .heads import Baseline as Baseline
+from .heads import Blob as Blob
 from .heads import CallReference as CallReference
 from .heads import EditRecord as EditRecord
 from .heads import HeadRecord as HeadRecord
@@ -69,14 +70,6 @@ class Header:
         return entry if isinstance(entry, int) else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Blob:
-    """Text that lies in a file of its own under `blobs/`: `name` is its SHA-256 (hex), `size` its bytes in UTF-8."""
-
-    name: str
-    size: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageRecord:
     """A user's message or a model's reply; the calls of a reply are parts of it.
@@ -99,12 +92,15 @@ class MessageRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntentRecord:
-    """A call is about to run. `read_only`: after a crash it may simply be run again."""
+    """A call is about to run. `read_only`: after a crash it may simply be run again. `arguments` (JSON text) is what it
+    runs with where that is not what the model wrote, and `hook` who changed them, or answers in the tool's place."""
 
     type: ClassVar[str] = "intent"
     call: CallReference
     tool: str
     read_only: bool = False
+    arguments: str | None = None
+    hook: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,12 +119,14 @@ class ResultRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemRecord:
-    """A patch of the system prompt (a section that is None is removed) and of the tools."""
+    """A patch of the system prompt (a section that is None is removed) and of the tools. `cause` names the hooks that
+    shape the prompt of this turn, or that shaped the one before."""
 
     type: ClassVar[str] = "system"
     sections: Sections = field(default_factory=dict)
     tools_added: tuple[ToolSpec, ...] = ()
     tools_removed: tuple[str, ...] = ()
+    cause: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,11 +139,23 @@ class SettingRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PayloadChange:
+    """What the hook `hook` changed of a request's body: an operation of JSON Patch (RFC 6902) at the JSON pointer
+    `path` (RFC 6901)."""
+
+    hook: str
+    op: Literal["add", "replace", "remove"]
+    path: str
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RequestRecord:
     """A request leaves. `prefix` is the hash of its blocks, `forecast` its estimated tokens.
 
     `stand_ins` are the calls that this request answered with a stand-in; `lifetime` is how long the provider was asked
-    to keep the prompt (seconds), `thinking` the level that was asked for.
+    to keep the prompt (seconds), `thinking` the level that was asked for. `changes` are what hooks
+    changed of the body that follows from the log; `prefix` and `blocks` are of what was sent.
     """
 
     type: ClassVar[str] = "request"
@@ -161,6 +171,7 @@ class RequestRecord:
     thinking: str | None = None
     stand_ins: tuple[CallReference, ...] = ()
     decisions: tuple[int, ...] = ()  # entries made for this request
+    changes: tuple[PayloadChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,3 +253,14 @@ class Entry:
     at: str
     record: Record
     memo: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+
+_Made = TypeVar("_Made")
+
+
+def made(entry: Entry, key: str, make: Callable[[], _Made]) -> _Made:
+    """The message that `make` gives, made once for this entry and `key`, so that what is counted stays with it."""
+    if key not in entry.memo:
+        entry.memo[key] = make()
+    message: _Made = entry.memo[key]
+    return message

@@ -54,7 +54,7 @@ _KEPT: Mapping[type, tuple[str, ...]] = {
     InboxRecord: ("state", "item", "content"),
     NoteRecord: ("text",),
     LabelRecord: ("text", "target", "on"),
-    ExtensionRecord: ("name", "content"),
+    ExtensionRecord: ("name", "content", "before"),
     BranchSummaryRecord: ("text", "tip", "fork"),
     UnknownRecord: (),
 }

@@ -17,7 +17,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from governors.messages import Image
 
-from .entries import Blob, Record, ResultRecord, UnknownRecord
+from .entries import Blob, ExtensionRecord, Record, ResultRecord, UnknownRecord
 
 _WIDEST = 2**63
 _LONGEST_INLINE = 16_384  # characters; longer pictures and outputs may become files of their own
@@ -30,7 +30,7 @@ def reads_back(record: Record) -> bool:
     """Whether decoding the line of `record` surely gives `record` again."""
     if isinstance(record, UnknownRecord):
         return False
-    if isinstance(record, ResultRecord) and record.whole is not None:
+    if isinstance(record, (ResultRecord, ExtensionRecord)) and record.whole is not None:
         return False
     kind: Any = type(record)
     return _check(kind)(record)

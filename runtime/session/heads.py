@@ -15,6 +15,14 @@ CallReference: TypeAlias = tuple[int, int]  # (entry of the reply, index among i
 InboxState: TypeAlias = Literal["queued", "steered", "held", "dropped", "delivered"]
 
 
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """Text that lies in a file of its own under `blobs/`: `name` is its SHA-256 (hex), `size` its bytes in UTF-8."""
+
+    name: str
+    size: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
     """The whole system prompt and tools at a head; everything older is folded into it."""

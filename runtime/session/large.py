@@ -13,7 +13,7 @@ from typing import Any
 from governors.scrub import scrub
 
 from .blobs import BlobStore
-from .entries import Blob, MessageRecord, Record, ResultRecord
+from .entries import Blob, ExtensionRecord, MessageRecord, Record, ResultRecord
 
 LARGE = 16_384  # characters of an image's data, or of the whole text of a result, from which on it is a blob
 LARGE_TEXT = 65_536  # and of a text in a user's message or in a result
@@ -40,7 +40,9 @@ def take_out(record: Record, body: dict[str, Any], blobs: BlobStore) -> None:
     whole = body.get("whole")
     if isinstance(whole, str) and len(whole) >= LARGE:
         body["whole"] = _named(blobs.put(scrub(whole)))
-    texts = isinstance(record, ResultRecord) or (isinstance(record, MessageRecord) and record.role == "user")
+    texts = isinstance(record, ResultRecord | ExtensionRecord) or (
+        isinstance(record, MessageRecord) and record.role == "user"
+    )
     for content in _contents(body):
         for place, part in enumerate(content):
             name = "data" if part.get("type") == "image" else "text" if texts and part.get("type") == "text" else None

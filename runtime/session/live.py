@@ -16,7 +16,7 @@ from governors.messages import Message, ToolResult
 from governors.microcompact import handle_of
 from governors.repair import legal_content
 
-from .entries import EditRecord, Entry, HeadRecord
+from .entries import EditRecord, Entry, ExtensionRecord, HeadRecord, Record
 from .projection import Projection, projection_of, rendering_of
 from .rendering import Rendering
 from .standing import Standing, StandingFold
@@ -87,7 +87,7 @@ class LiveProjection:
 
     def _is_moved_by(self, branch: Sequence[Entry]) -> bool:
         """Whether the new entries change what was shown before."""
-        return any(isinstance(entry.record, EditRecord | HeadRecord) for entry in branch[self._read :])
+        return any(moves_what_was_shown(entry.record) for entry in branch[self._read :])
 
     def _begin(self, branch: Sequence[Entry], redacted: Collection[int]) -> None:
         before = self._messages[: self.steady]
@@ -125,6 +125,17 @@ class LiveStanding:
         if new:
             self._newest = new[0].id
         return self._fold.standing
+
+
+def moves_what_was_shown(record: Record) -> bool:
+    """Whether a new entry changes what was shown before it."""
+    match record:
+        case EditRecord() | HeadRecord():
+            return True
+        case ExtensionRecord(before=before):
+            return before is not None
+        case _:
+            return False
 
 
 def _running_ids() -> RunningIds:

@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 
 from governors.messages import Image, Text
 
+from .heads import Blob
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeafRecord:
@@ -79,9 +81,12 @@ class BranchSummaryRecord:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtensionRecord:
     """What an extension keeps: `name` is its own, `data` means something to it alone. Where it has `content`, a model
-    sees that, as a user-role message in a fixed wrapping."""
+    sees that, as a user-role message in a fixed wrapping: at its own place, or in front of the message of the entry
+    `before`. `whole` is the whole text where `content` was cut. What a user ran in a shell is called `shell`."""
 
     type: ClassVar[str] = "extension"
     name: str
     data: Mapping[str, Any] = field(default_factory=dict)
     content: tuple[Text | Image, ...] = ()
+    before: int | None = None
+    whole: str | Blob | None = None

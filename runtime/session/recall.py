@@ -16,8 +16,9 @@ from governors.messages import Text
 from governors.microcompact import handle_of, text_handle
 
 from .blobs import BlobStore
-from .entries import Blob, Entry, MessageRecord, ResultRecord
+from .entries import Blob, Entry, ExtensionRecord, MessageRecord, ResultRecord
 from .redaction import REDACTED, redacted_entries
+from .wrapping import SHELL
 
 _HANDLE = re.compile(r"[0-9a-f]{12}")
 _NUMBER = re.compile(r"#?(\d+)")
@@ -57,7 +58,7 @@ def recall(
 
 def _by_handle(entry: Entry, handle: str, blobs: BlobStore | None) -> str | None:
     record = entry.record
-    if not isinstance(record, ResultRecord):
+    if not isinstance(record, (ResultRecord, ExtensionRecord)):
         return None
     whole = _whole(record, blobs)
     if whole is not None and text_handle(whole) == handle:
@@ -67,7 +68,7 @@ def _by_handle(entry: Entry, handle: str, blobs: BlobStore | None) -> str | None
     return _text(entry, blobs) or f"(entry #{entry.id} holds {len(record.content)} pictures and no text)"
 
 
-def _whole(record: ResultRecord, blobs: BlobStore | None) -> str | None:
+def _whole(record: ResultRecord | ExtensionRecord, blobs: BlobStore | None) -> str | None:
     """The whole of an output that was cut; None where there is no more than the log shows, or its blob is gone."""
     if isinstance(record.whole, Blob):
         return None if blobs is None else blobs.get(record.whole)
@@ -76,10 +77,10 @@ def _whole(record: ResultRecord, blobs: BlobStore | None) -> str | None:
 
 def _text(entry: Entry, blobs: BlobStore | None) -> str:
     record = entry.record
-    whole = _whole(record, blobs) if isinstance(record, ResultRecord) else None
+    whole = _whole(record, blobs) if isinstance(record, (ResultRecord, ExtensionRecord)) else None
     if whole is not None:
         return whole
-    if not isinstance(record, (MessageRecord, ResultRecord)):
+    if not isinstance(record, (MessageRecord, ResultRecord, ExtensionRecord)):
         return ""
     return "\n\n".join(part.text for part in record.content if isinstance(part, Text))
 
@@ -91,7 +92,10 @@ def _mentions(entry: Entry, words: str, blobs: BlobStore | None) -> Iterator[str
     if place < 0:
         return
     record = entry.record
-    who = record.role if isinstance(record, MessageRecord) else "result of " + getattr(record, "tool", "a tool")
+    if isinstance(record, ExtensionRecord):
+        who = "what the user ran" if record.name == SHELL else f"the extension {record.name}"
+    else:
+        who = record.role if isinstance(record, MessageRecord) else "result of " + getattr(record, "tool", "a tool")
     start, end = max(0, place - _AROUND), place + len(words) + _AROUND
     shown = ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")
     yield f"#{entry.id} ({who}, {entry.at}): {shown}"

@@ -10,9 +10,9 @@ result that is there already stands in its slot at once. Laws:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from governors.messages import (
     UNFINISHED,
@@ -43,17 +43,15 @@ from .entries import (
     ResultRecord,
     SettingRecord,
     SystemRecord,
+    made,
 )
 from .pins import pins_message
 from .ranges import Range, range_of
 from .redaction import REDACTED
 from .sections import SystemState, patch_of, state_of
-
-INTERRUPTED = "[The reply before this message was interrupted; the user saw only a part of it.]"
-OTHER_BRANCH = "[What happened on another branch of this conversation, which was left:]"
-EXTENSION = "[From the extension {name}:]"
-
-_Made = TypeVar("_Made", bound=Message)
+from .wrapping import INTERRUPTED as INTERRUPTED
+from .wrapping import OTHER_BRANCH as OTHER_BRANCH
+from .wrapping import opening_of, wrapped
 
 
 class Rendering:
@@ -79,6 +77,7 @@ class Rendering:
         self._late: list[CallReference] = []  # calls whose result is shown at its own place
         self._range = Range(0, 0)
         self._interrupted = self._marked = self._begun = False
+        self._ahead: dict[int, list[Entry]] = {}  # what extensions put in front of an entry's message
 
     @property
     def record(self) -> HeadRecord | None:
@@ -125,6 +124,9 @@ class Rendering:
                 self.edited += 1
                 if record.action == "restore" and record.cause == "user":
                     self.restored.add(record.target)
+            case ExtensionRecord(before=int() as target):
+                self.edited += 1
+                self._ahead.setdefault(target, []).append(entry)
             case _:
                 pass
 
@@ -141,17 +143,17 @@ class Rendering:
         if record.pins:
             redacted = self._edits.is_redacted
             hidden = ",".join(str(pin.entry) for pin in record.pins if redacted(pin.entry))
-            self.messages.append(_made(head, f"pins/{hidden}", lambda: pins_message(head.id, record.pins, redacted)))
+            self.messages.append(made(head, f"pins/{hidden}", lambda: pins_message(head.id, record.pins, redacted)))
         if record.quote is not None:
             gone = self._edits.is_redacted(head.id) or (
                 record.quoted is not None and self._edits.is_redacted(record.quoted)
             )
             quote = REDACTED if gone else record.quote
-            self.messages.append(_made(head, f"quote/{gone}", lambda: UserMessage((Text(quote),), origin=head.id)))
+            self.messages.append(made(head, f"quote/{gone}", lambda: UserMessage((Text(quote),), origin=head.id)))
 
     def _summary(self, head: Entry, record: HeadRecord) -> None:
         if record.summary is not None:
-            self._said(head, "summary", [Text(record.summary)], ())
+            self._said(head, "summary", [Text(record.summary)], None)
 
     def _show(self, entry: Entry) -> None:
         match entry.record:
@@ -166,20 +168,26 @@ class Rendering:
             case HeadRecord(placement="last") as record if self.head is not None and entry.id == self.head.id:
                 self._summary(entry, record)
             case BranchSummaryRecord(text=text):
-                self._said(entry, "branch", [Text(text)], (Text(OTHER_BRANCH),))
-            case ExtensionRecord(name=name, content=content) if content:
-                self._said(entry, "extension", content, (Text(EXTENSION.format(name=name)),))
+                self._said(entry, "branch", [Text(text)], OTHER_BRANCH)
+            case ExtensionRecord(before=None):
+                self._extensions((entry,))
             case _:
                 pass
 
-    def _said(self, entry: Entry, kind: str, content: Sequence[Part], wrapping: tuple[Text, ...]) -> None:
+    def _extensions(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            if isinstance(record := entry.record, ExtensionRecord) and record.content:
+                self._said(entry, "extension", record.content, opening_of(record.name, record.data))
+
+    def _said(self, entry: Entry, kind: str, content: Sequence[Part], opening: str | None) -> None:
         """A message of the user's role that is no user's."""
 
         def make() -> UserMessage:
-            shown = [part for part in self._edits.content(entry.id, content) if isinstance(part, (Text, Image))]
-            return UserMessage((*wrapping, *shown), origin=entry.id)
+            shown = self._edits.content(entry.id, content)
+            bare = self._edits.is_redacted(entry.id)  # a command says as much as its output
+            return wrapped(None if bare else opening, shown, entry.id)
 
-        self.messages.append(_made(entry, f"{kind}/{self._edits.key(entry.id)}", make))
+        self.messages.append(made(entry, f"{kind}/{self._edits.key(entry.id)}", make))
 
     def _user(self, entry: Entry, record: MessageRecord) -> None:
         tagged, self._interrupted = self._interrupted, False
@@ -191,10 +199,11 @@ class Rendering:
             after = [Text(record.context)] if record.context and not self._edits.is_redacted(entry.id) else []
             return UserMessage((*before, *said, *after), origin=entry.id)
 
+        self._extensions(self._ahead.get(entry.id, ()))
         self.places[entry.id] = len(self.messages)
         if not record.steered:
             self.openings.append(len(self.messages))
-        self.messages.append(_made(entry, f"user/{tagged}/{self._edits.key(entry.id)}", make))
+        self.messages.append(made(entry, f"user/{tagged}/{self._edits.key(entry.id)}", make))
 
     def _reply(self, entry: Entry, record: MessageRecord) -> None:
         if record.stop in UNFINISHED:
@@ -207,6 +216,7 @@ class Rendering:
         if self._range.leaves_out(entry.id):
             self._mark_gap()
             return
+        self._extensions(self._ahead.get(entry.id, ()))
         self.messages.append(self._edited(entry, reply.message))
         for number in reply.sent:
             self._answer(entry, number, reply.calls[number])
@@ -218,13 +228,13 @@ class Rendering:
             self.messages.append(self._answering(entry, call.id))
             return
         self.stand_ins[reference] = len(self.messages)
-        self.messages.append(_made(reply, f"stand-in/{number}", lambda: replace(stand_in(call), origin=reply.id)))
+        self.messages.append(made(reply, f"stand-in/{number}", lambda: replace(stand_in(call), origin=reply.id)))
 
     def _answering(self, entry: Entry, call: str) -> ToolResult:
         """A result in its slot."""
         record = entry.record
         assert isinstance(record, ResultRecord)
-        return _made(
+        return made(
             entry,
             f"result/{self._edits.key(entry.id)}",
             lambda: ToolResult(call, record.tool, self._shown(entry), record.is_error, origin=entry.id),
@@ -248,7 +258,7 @@ class Rendering:
             kept = [part for part in shown if isinstance(part, (Text, Thinking))]
             return replace(reply, content=(*kept, *reply.calls))
 
-        return _made(entry, f"reply/{key}", make)
+        return made(entry, f"reply/{key}", make)
 
     def _result(self, entry: Entry, record: ResultRecord) -> None:
         """A result that came late at its own place, or in that of the stand-in for it."""
@@ -268,7 +278,7 @@ class Rendering:
         self._late.append(record.call)
         result = ToolResult("", record.tool, self._shown(entry), record.is_error, origin=entry.id)
         key = f"late/{self._edits.key(entry.id)}"
-        self.messages.append(_made(entry, key, lambda: late_result(result, str(record.call[0]))))
+        self.messages.append(made(entry, key, lambda: late_result(result, str(record.call[0]))))
 
     def _system(self, entry: Entry, record: SystemRecord) -> None:
         if self.head is not None and entry.id < self.head.id:
@@ -278,7 +288,7 @@ class Rendering:
             self.has_system = True
         else:
             before, self.state = self.state, self.state.patched(record)
-            self.messages.append(_made(entry, "patch", lambda: patch_of(before, record, entry.id)))
+            self.messages.append(made(entry, "patch", lambda: patch_of(before, record, entry.id)))
             self.brought = (*self.brought, *record.tools_added)
 
     def _mark_gap(self) -> None:
@@ -286,13 +296,5 @@ class Rendering:
         record, head = self.record, self.head
         if record is not None and head is not None and record.summary is None and not self._marked:
             marker = UserMessage((Text(OMITTED_STEPS),), origin=head.id)
-            self.messages.append(_made(head, "marker", lambda: marker))
+            self.messages.append(made(head, "marker", lambda: marker))
             self._marked = True
-
-
-def _made(entry: Entry, key: str, make: Callable[[], _Made]) -> _Made:
-    """The message that `make` gives, made once for this entry and `key`, so that what is counted stays with it."""
-    if key not in entry.memo:
-        entry.memo[key] = make()
-    made: _Made = entry.memo[key]
-    return made
