@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .app import Runtime
     from .conversation import Conversation
     from .errors import MoonwakeError
+    from .hooks.contract import Hook, HookContext, Refused
     from .providers.base import ChosenModel
     from .providers.scripted import Call, Reply, Scripted
     from .tools.base import Tool, ToolContext, ToolOutput
@@ -28,7 +29,10 @@ _HOMES = {
     "Call": ".providers.scripted",
     "ChosenModel": ".providers.base",
     "Conversation": ".conversation",
+    "Hook": ".hooks.contract",
+    "HookContext": ".hooks.contract",
     "MoonwakeError": ".errors",
+    "Refused": ".hooks.contract",
     "Reply": ".providers.scripted",
     "Runtime": ".app",
     "Scripted": ".providers.scripted",
@@ -42,7 +46,10 @@ __all__ = [
     "Call",
     "ChosenModel",
     "Conversation",
+    "Hook",
+    "HookContext",
     "MoonwakeError",
+    "Refused",
     "Reply",
     "Runtime",
     "Scripted",

@@ -20,6 +20,8 @@ from governors.tokens import Counter, TiktokenCounter, load_vocabulary
 
 from .agent.equipment import Equipment
 from .conversation import Conversation
+from .hooks.contract import Hook
+from .hooks.loading import checked_hooks, find_hooks
 from .prompt.builder import PromptBuilder
 from .prompt.context import runtime_context
 from .providers.base import ChosenModel
@@ -73,6 +75,7 @@ class Runtime:
         model: str | ChosenModel | Scripted | None = None,
         tools: Iterable[Tool] = (),
         channel: str = "library",
+        hooks: Iterable[object] = (),
         settings: Mapping[str, Any] | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Runtime]:
@@ -80,24 +83,26 @@ class Runtime:
 
         `model` is `provider/model`, a `ChosenModel`, a `Scripted`, or None to look for one. Its provider is closed
         with the runtime.
-        `tools` come beside the standard ones. `settings` override the config, as dotted keys (`tools.exec`). Leaving
-        the context stops running turns and records what must be recorded. Raises `MoonwakeError`,
-        and `TypeError` for what is no model or no tool.
+        `tools` come beside the standard ones. `hooks` are `Hook`s, or objects with functions of their names
+        (`docs/extending.md`); they come after those that are installed. `settings` override the config, as dotted keys
+        (`tools.exec`). Leaving the context stops running turns and records what must be recorded. Raises
+        `MoonwakeError`, and `TypeError` or `ValueError` for what is no model, no tool or no hook.
         """
         from .config import load_config  # here and below: what only opening needs is not loaded by an import
 
         environ = os.environ if environ is None else environ
-        tools = _checked_tools(tools)
+        tools, passed = _checked_tools(tools), checked_hooks(hooks)
         workspace = await anyio.to_thread.run_sync(open_workspace, Path(path))
         config = await anyio.to_thread.run_sync(partial(load_config, workspace.root, environ, settings or {}))
         chosen = await _model_of(config, environ, model)
         toolset, notes = await anyio.to_thread.run_sync(_toolset, workspace, config, tools)
-        equipment = partial(_equipment, workspace, config, toolset, channel, TiktokenCounter())
+        found, told = await anyio.to_thread.run_sync(partial(_hooks, workspace, config, environ, passed))
+        equipment = partial(_equipment, workspace, config, toolset, channel, TiktokenCounter(), found)
         store = SessionStore(workspace.sessions, new_session_id, utc_now)
         try:
             async with anyio.create_task_group() as group:
                 supervisor = Supervisor(store, lambda name: equipment(), chosen, group)
-                runtime = cls(workspace, config, supervisor, environ, (*config.notes, *notes))
+                runtime = cls(workspace, config, supervisor, environ, (*config.notes, *notes, *told))
                 group.start_soon(_warm, chosen)
                 try:
                     yield runtime
@@ -192,7 +197,20 @@ def _user_folder() -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def _equipment(workspace: Workspace, config: Config, toolset: Toolset, channel: str, counter: Counter) -> Equipment:
+def _hooks(
+    workspace: Workspace, config: Config, environ: Mapping[str, str], passed: Sequence[Hook]
+) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
+    """All hooks in order, and what a person should know of those that were left out. Raises `ValueError`."""
+    from .config import user_config_file
+
+    trust, disabled = config.hooks.trust, {*config.hooks.disabled, *(hook.name for hook in passed)}
+    found, notes = find_hooks(workspace.root, trust, str(user_config_file(environ)), disabled)
+    return (*found, *passed), notes
+
+
+def _equipment(
+    workspace: Workspace, config: Config, toolset: Toolset, channel: str, counter: Counter, hooks: tuple[Hook, ...]
+) -> Equipment:
     return Equipment(
         workspace=workspace.root,
         channel=channel,
@@ -210,6 +228,9 @@ def _equipment(workspace: Workspace, config: Config, toolset: Toolset, channel: 
         thinking=config.thinking,
         warming=config.economy.warming,
         prompt_share=config.prompt.share,
+        hooks=hooks,
+        hook_timeout=config.hooks.timeout,
+        images=config.images,
     )
 
 

@@ -82,6 +82,7 @@ class Supervisor:
     async def leave(self, agent: Agent) -> None:
         """Stop an agent and close its session. Raises `SessionError` when entries of it could not be saved."""
         await agent.stop()
+        await agent.room.hooks.settle()
         self._agents.pop((agent.name, agent.session.id), None)
         try:
             await agent.session.close()

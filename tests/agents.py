@@ -59,6 +59,7 @@ async def talk(
     otherwise: Script | None = None,
     settings: dict[str, Any] | None = None,
     prefix_law: bool = True,
+    hooks: Sequence[object] = (),
     **model: Any,
 ) -> AsyncIterator[Talk]:
     """A conversation with a scripted model. At its end, all that was sent is held to the prefix law, unless the test
@@ -66,7 +67,8 @@ async def talk(
     scripted = Scripted(script, otherwise=otherwise)
     chosen = scripted.chosen(**model)
     overrides = {"tools.exec": "off", **(settings or {})}
-    async with Runtime.open(workspace, model=chosen, tools=tools, settings=overrides, environ={}) as runtime:
+    opened = Runtime.open(workspace, model=chosen, tools=tools, hooks=hooks, settings=overrides, environ={})
+    async with opened as runtime:
         agent = await runtime.supervisor.agent("assistant", session)
         it = Talk(runtime, agent, scripted)
         yield it

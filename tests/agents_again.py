@@ -6,9 +6,12 @@ import json
 from typing import Any
 
 from governors.tokens import TiktokenCounter
+from governors.wire import WIRES
+from governors.wire.base import LIFETIMES
 from runtime.agent.drafts import Drafts
 from runtime.agent.fit import known_fit
 from runtime.agent.prepare import Prepared, Situation, prepare
+from runtime.hooks.payload import changed
 from runtime.session.entries import MessageRecord, RequestRecord
 from tests.agents import Talk
 
@@ -31,9 +34,14 @@ def assert_every_request_is_made_again(it: Talk) -> None:
     for entry, request in zip(sent, it.model.requests, strict=True):
         assert isinstance(entry.record, RequestRecord)
         made = again(it, entry.id)
-        assert made.record.prefix == entry.record.prefix
-        ttl = "1h" if entry.record.lifetime > 300 else None
-        assert made.draft.to_bytes(ttl) == bytes_of(request.body)
+        ttl = LIFETIMES.get(entry.record.lifetime)
+        if entry.record.changes:
+            body = changed(made.draft.body(ttl), entry.record.changes)
+            assert WIRES[entry.record.wire].prefix_hash(body) == entry.record.prefix
+            assert bytes_of(body) == bytes_of(request.body)
+        else:
+            assert made.record.prefix == entry.record.prefix
+            assert made.draft.to_bytes(ttl) == bytes_of(request.body)
 
 
 def bytes_of(body: Any) -> bytes:

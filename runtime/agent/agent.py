@@ -56,7 +56,7 @@ class Agent:
         self._listeners = Listeners()  # of the turn that runs
         self._queued: dict[int, Listeners] = {}  # of input that waits, by its entry
         self._announcer = Announcer(session.agent, session.id, self._emit)
-        self.room = Workroom(session, lambda: self.equipment, lambda: self.model, self._announcer)
+        self.room = Workroom(session, lambda: self.equipment, lambda: self.model, self._announcer, group)
         self.branches, self.marks = Branches(self), Marks(self)
         self._warming = Warming(session, self.room, group, self._announcer.emit)
         self.saving = Saving(session, group, self._announcer.emit, lambda: not self._idle.is_set())
@@ -196,7 +196,7 @@ class Agent:
         began = anyio.current_time()
         self._announcer.emit(TurnStarted(entry=opening, model=self.model.name))
         self.saving.tell()
-        self.room.rested()
+        self.room.rested(opening)
         turn = Turn(
             desk=self.room.desk(),
             bench=self.room.bench,
@@ -295,3 +295,4 @@ class Agent:
 
     def _emit(self, event: Event) -> None:
         self._listeners.emit(event)
+        self.room.hooks.heard(event)

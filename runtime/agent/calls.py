@@ -16,11 +16,13 @@ from governors.messages import Text, ToolCall
 
 from ..errors import SessionError
 from ..events import ToolFinished, ToolStarted
+from ..hooks.running import Hooks
 from ..session.entries import CallReference, IntentRecord, ResultRecord
 from ..session.session import Session
 from ..tools.base import ToolContext, ToolOutput
 from ..tools.toolset import Toolset
 from .announce import Announcer
+from .hooked_calls import UNSEEN, Planned, look_at_result, plan_call
 
 STOPPED = "Stopped by the user before it finished. It may have taken effect in part."
 UNSAVED = (
@@ -47,6 +49,7 @@ class Workbench:
     toolset: Toolset
     context: ToolContext
     announcer: Announcer
+    hooks: Hooks | None = None
 
 
 async def run_calls(bench: Workbench, reply: int, calls: Sequence[ToolCall]) -> tuple[FinishedCall, ...]:
@@ -54,30 +57,34 @@ async def run_calls(bench: Workbench, reply: int, calls: Sequence[ToolCall]) -> 
 
     Raises `SessionError` when an intent or a result cannot be recorded.
     """
-    runnable = _runnable(calls)
     finished: dict[int, FinishedCall] = {}
     unrecorded: list[SessionError] = []
 
-    async def run(number: int, call: ToolCall) -> None:
+    async def run(number: int, planned: Planned) -> None:
         try:
-            finished[number] = await _run_call(bench, (reply, number), call, refused=refused(number))
+            finished[number] = await _run_call(bench, (reply, number), planned, refused=refused(number))
         except SessionError as error:  # the session was closed: the other calls still end, then the turn does
             unrecorded.append(error)
 
     def refused(number: int) -> str | None:
         return None if outage is None or read_only[number] else UNSAVED.format(why=outage)
 
-    intents = [_intent(bench.toolset, (reply, number), call) for number, call in runnable]
+    runnable = [
+        (number, await plan_call(bench.hooks, bench.toolset, (reply, number), call))
+        for number, call in _runnable(calls)
+    ]
+    intents = [_intent(bench.toolset, (reply, number), planned, calls[number]) for number, planned in runnable]
     read_only = {intent.call[1]: intent.read_only for intent in intents}
     if intents:
         await bench.session.append(*intents)
     outage = bench.session.outage
-    for number, call in runnable:
+    for number, planned in runnable:
+        call = planned.call
         started = ToolStarted(call=(reply, number), tool=call.name, arguments=call.arguments, saved=outage is None)
         bench.announcer.emit(started)
     async with anyio.create_task_group() as group:
-        for number, call in runnable:
-            group.start_soon(run, number, call)
+        for number, planned in runnable:
+            group.start_soon(run, number, planned)
     if unrecorded:
         raise unrecorded[0]
     return tuple(finished[number] for number, _ in runnable)
@@ -95,21 +102,34 @@ def _runnable(calls: Sequence[ToolCall]) -> list[tuple[int, ToolCall]]:
     return runnable
 
 
-def _intent(toolset: Toolset, reference: CallReference, call: ToolCall) -> IntentRecord:
+def _intent(toolset: Toolset, reference: CallReference, planned: Planned, call: ToolCall) -> IntentRecord:
     tool = toolset.get(call.name)
-    return IntentRecord(call=reference, tool=call.name, read_only=tool is not None and tool.spec.read_only)
+    return IntentRecord(
+        call=reference,
+        tool=call.name,
+        read_only=tool is not None and tool.spec.read_only,
+        arguments=None if planned.call.arguments == call.arguments else planned.call.arguments,
+        hook=planned.hook,
+    )
 
 
-async def _run_call(bench: Workbench, reference: CallReference, call: ToolCall, *, refused: str | None) -> FinishedCall:
-    began = anyio.current_time()
+async def _run_call(
+    bench: Workbench, reference: CallReference, planned: Planned, *, refused: str | None
+) -> FinishedCall:
+    call, began = planned.call, anyio.current_time()
     context = replace(bench.context, call=reference)
+    stopped = STOPPED
     try:
-        if refused is None:
-            output = await bench.toolset.run(call.name, call.arguments, context)
-        else:
+        if refused is not None:
             output = ToolOutput((Text(refused),), is_error=True)
+        elif planned.answer is not None:
+            output = planned.answer
+        else:
+            output = await bench.toolset.run(call.name, call.arguments, context)
+            stopped = UNSEEN
+            output = await look_at_result(bench.hooks, bench.toolset, reference, call, output)
     except anyio.get_cancelled_exc_class():
-        output = ToolOutput((Text(STOPPED),), is_error=True)
+        output = ToolOutput((Text(stopped),), is_error=True)
         with anyio.CancelScope(shield=True):
             await _record(bench, reference, call, output, anyio.current_time() - began)
         raise

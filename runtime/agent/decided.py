@@ -46,7 +46,7 @@ def records_of(
             case DropImages(place=place, count=count):
                 records.extend(_without_images(messages[place], count, branch))
             case DropThinking(place=place, until=until):
-                records.extend(edit for message in messages[place:until] for edit in _without_thinking(message, branch))
+                records.extend(edit for message in messages[place:until] for edit in without_thinking(message, branch))
             case Cut():
                 records.append(_head(decision, governed, projection, branch, standing, measure))
             case _:
@@ -73,7 +73,7 @@ def _forecast(by: Action | None) -> dict[str, float] | None:
     return {"tokens": by.tokens, **({} if by.money is None else {"money": round(by.money, 6)})}
 
 
-def _without_thinking(message: Message, branch: Sequence[Entry]) -> list[EditRecord]:
+def without_thinking(message: Message, branch: Sequence[Entry]) -> list[EditRecord]:
     """An edit for each block of reasoning that the reply still shows."""
     if not isinstance(message, AssistantMessage):
         return []

@@ -12,6 +12,7 @@ import anyio
 
 from governors.tokens import Counter
 
+from ..hooks.contract import DEFAULT_TIMEOUT, Hook
 from ..prompt.builder import Prompt
 from ..tools.toolset import Toolset
 
@@ -32,6 +33,8 @@ class Equipment:
     `warming`: whether requests that only renew the cache may be sent while nobody talks (None: where
     that was found to pay), `sleep` what waits for their
     time (seconds); `prompt_share` is how much of a window the prompt's sections may take (0 to 1), None for the usual.
+    `hooks` take part in the order given, each for `hook_timeout` seconds at most; `images`: whether pictures are sent
+    where the session does not say.
     """
 
     workspace: Path
@@ -47,3 +50,6 @@ class Equipment:
     margin: int | None = None
     thinking: str | None = None
     prompt_share: float | None = None
+    hooks: tuple[Hook, ...] = ()
+    hook_timeout: float = DEFAULT_TIMEOUT
+    images: bool = True

@@ -29,10 +29,13 @@ from ..session.entries import (
     HeadRecord,
     MessageRecord,
     OutcomeRecord,
+    PayloadChange,
     Record,
     RequestRecord,
+    SettingRecord,
     SystemRecord,
 )
+from ..session.live import moves_what_was_shown
 from ..session.projection import Projection, system_state
 from ..session.sections import SystemState, front
 from ..session.standing import Standing, standing_of
@@ -45,12 +48,13 @@ from .folding import as_told
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A request that may leave (`draft` gives its body), and its record. `cause`: why its prefix does not extend the
-    previous one's."""
+    previous one's; `previous` is that one's record."""
 
     draft: Encoder
     record: RequestRecord
     projection: Projection
     cause: str | None
+    previous: RequestRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +138,8 @@ def _request(
         stand_ins=projection.stand_ins,
         decisions=_decisions(situation.branch),
     )
-    return Prepared(encoder, record, projection, _cause(situation, encoder, standing.redaction))
+    cause, previous = _cause(situation, encoder, standing.redaction)
+    return Prepared(encoder, record, projection, cause, previous)
 
 
 def _measure(situation: Situation, message: UserMessage) -> int:
@@ -201,26 +206,40 @@ def _measured_since(messages: Messages, situation: Situation, redaction: int) ->
     return len(messages)
 
 
-def _cause(situation: Situation, encoder: Encoder, redaction: int) -> str | None:
-    """Why the request does not extend the previous one for this model; None when it does, or is the first."""
+def _cause(situation: Situation, encoder: Encoder, redaction: int) -> tuple[str | None, RequestRecord | None]:
+    """Why the request does not extend the previous one for this model; None when it does, or is the first. And the
+    previous one."""
     info = situation.model.info
     later = list(takewhile(lambda entry: not _same_chain(entry.record, info), reversed(situation.branch)))
     if len(later) == len(situation.branch):
-        return None
+        return None, None
     newest = situation.branch[-1 - len(later)]
     previous = newest.record
     assert isinstance(previous, RequestRecord)
     if encoder.blocks >= previous.blocks and encoder.prefix_at(previous.blocks) == previous.prefix:
-        return None
-    if any(isinstance(entry.record, HeadRecord) for entry in later):
+        return None, previous
+    moved = _moved_by([entry.record for entry in later], previous, info, redacted=redaction > newest.id)
+    return moved, previous
+
+
+def _moved_by(later: Sequence[Record], previous: RequestRecord, info: ModelInfo, *, redacted: bool) -> str:
+    """What moved the prefix of `previous`, by what was recorded since."""
+    if any(isinstance(record, HeadRecord) for record in later):
         return "head"
-    if any(isinstance(entry.record, EditRecord) for entry in later):
+    if any(isinstance(record, EditRecord) or moves_what_was_shown(record) for record in later):
         return "edit"
-    if redaction > newest.id:
+    if redacted:
         return "redact"
-    if any(isinstance(entry.record, SystemRecord) for entry in later):
+    if any(isinstance(record, SettingRecord) and record.name == "images" for record in later):
+        return "images"
+    if any(isinstance(record, SystemRecord) for record in later):
         return "system folded" if info.abilities.folds_patches else "tools"
-    return "unexplained"
+    return hooks_in(previous.changes) or "unexplained"
+
+
+def hooks_in(changes: Iterable[PayloadChange]) -> str | None:
+    """The hooks that made `changes`, as a cause; None when there are none."""
+    return ", ".join(dict.fromkeys(f"hook:{change.hook}" for change in changes)) or None
 
 
 def front_moved(branch: Sequence[Entry], info: ModelInfo) -> bool:

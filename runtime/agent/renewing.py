@@ -14,6 +14,7 @@ from governors.wire import WIRES
 from governors.wire.base import LIFETIMES, Payload
 from governors.wire.encoder import Encoder
 
+from ..hooks.payload import changed
 from ..providers.base import ModelInfo
 from ..session.entries import EditRecord, Entry, HeadRecord, OutcomeRecord, RequestRecord
 
@@ -39,11 +40,15 @@ def renewal_of(branch: Sequence[Entry], encoder: Encoder | None, info: ModelInfo
     something was edited since, nothing was kept, or the answer cannot be made small.
     """
     last = _last_request(branch, redaction)
-    if encoder is None or last is None or encoder.prefix != last.prefix:
+    if encoder is None or last is None:
+        return None
+    body = changed(encoder.body(LIFETIMES.get(last.lifetime)), last.changes)
+    prefix = WIRES[last.wire].prefix_hash(body) if last.changes else encoder.prefix
+    if prefix != last.prefix:
         return None
     if (last.provider, last.model, last.wire) != (info.provider, info.id, info.wire):
         return None
-    body = least_answer(encoder.body(LIFETIMES.get(last.lifetime)))
+    body = least_answer(body)
     if any(each.severity != "$" for each in WIRES[info.wire].check(dict(body), info.abilities)):
         return None  # a budget of thinking, say, which has to be below the limit
     return Renewal(replace(last, purpose=WARMING, decisions=(), stand_ins=()), body)

@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from governors.messages import AssistantMessage, Text, Thinking, ToolCall
 from governors.scrub import scrub
-from governors.tokens import load_vocabulary, vocabulary_loaded
+from governors.tokens import Counter, load_vocabulary, scaled, vocabulary_loaded
 from governors.wire.base import LIFETIMES, Payload
 
 from ..events import (
@@ -30,6 +30,8 @@ from ..events import (
     ThinkingDelta,
     ToolCallDelta,
 )
+from ..hooks.contract import Response
+from ..hooks.running import Hooks
 from ..providers.base import (
     CallPiece,
     ChosenModel,
@@ -57,6 +59,7 @@ from .drafts import Drafts
 from .ease import at_ease
 from .fit import Fit, fit_setting, known_fit, learn
 from .folding import as_told
+from .hooked import shape_body, transform_context
 from .prepare import Decided, Prepared, Situation, front_moved, prepare
 from .thrift import Thrift
 
@@ -79,6 +82,7 @@ class Desk:
     now: Callable[[], float]
     margin: int | None = None
     thinking: str | None = None
+    hooks: Hooks | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,9 @@ async def _prepare(desk: Desk, model: ChosenModel, fit: Fit, turn: int, *, weigh
         with anyio.move_on_after(_VOCABULARY_WAIT):  # until it is there, counting is by bytes, an upper bound
             await anyio.to_thread.run_sync(load_vocabulary, abandon_on_cancel=True)
     session, thrift = desk.session, desk.thrift(model)
+    hooks = desk.hooks if weigh else None
+    if hooks is not None and await transform_context(hooks, session, desk.drafts, desk.standing, model):
+        thrift.moved()
     if front_moved(tuple(session.branch()), as_told(model.info, desk.standing().settings)):
         thrift.moved()
     cache = thrift.wanted(desk.now()) if weigh else None
@@ -151,6 +158,11 @@ async def _call(desk: Desk, model: ChosenModel, prepared: Prepared) -> StepResul
     lifetime = thrift.lifetime(sent_at, prepared.record.forecast)
     record = replace(prepared.record, lifetime=lifetime)
     body = prepared.draft.body(LIFETIMES.get(lifetime))
+    if desk.hooks is not None:
+        fit = known_fit(model, desk.standing().settings)
+        measure = partial(_measured, desk.drafts.counter, fit)
+        shaped = await shape_body(desk.hooks, model.info, prepared, record, body, measure)
+        body, record, prepared = shaped.body, shaped.record, replace(prepared, cause=shaped.cause)
     (request,) = await desk.session.append(record)
     desk.announcer.emit(
         RequestSent(
@@ -172,7 +184,16 @@ async def _call(desk: Desk, model: ChosenModel, prepared: Prepared) -> StepResul
         raise
     with anyio.CancelScope(shield=True):  # the answer is here and may have been paid for
         result = await _record(desk, model, prepared, request, finished, anyio.current_time() - began, sent_at)
+    if desk.hooks is not None:
+        problem = None if result.problem is None else result.problem.text
+        response = Response(result.entry, result.reply, result.reply.usage, result.cost, problem)
+        for hook in desk.hooks.at("after_response"):
+            await desk.hooks.ask(hook, "after_response", response)
     return result
+
+
+def _measured(counter: Counter, fit: Fit, text: str) -> int:
+    return scaled(counter.count(text), fit.factor)
 
 
 async def _stream(desk: Desk, model: ChosenModel, body: Payload, shown: list[StreamEvent]) -> Finished:

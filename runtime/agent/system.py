@@ -7,7 +7,9 @@ from what the log shows (`prompt.pressure`), so that a resumed session decides t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
 
 import anyio.to_thread
 
@@ -23,12 +25,15 @@ from ..session.session import Session
 from .equipment import Equipment
 from .folding import fold_change
 
+Shape: TypeAlias = Callable[[Sections], Awaitable[tuple[Sections, str | None]]]
+
 
 async def refresh_system(
-    session: Session, equipment: Equipment, model: ChosenModel, seen: Projection, window: int
+    session: Session, equipment: Equipment, model: ChosenModel, seen: Projection, window: int, shape: Shape
 ) -> tuple[str, ...]:
     """Record what changed since the last request; returns warnings about files that could not be used. `seen` is what
-    the log says. `window` is the model's, as far as this session knows it (tokens)."""
+    the log says. `window` is the model's, as far as this session knows it (tokens). `shape` gives the sections
+    as hooks want them, and who those are."""
     state = seen.state if seen.told else None
     specs = equipment.toolset.specs if model.info.abilities.tools else ()
     names = [spec.name for spec in specs]
@@ -42,7 +47,10 @@ async def refresh_system(
         told = shed(sections, room, shown, names)
         sections = told.sections
         warnings += shedding(told, shown, model.name, window, room)
-    records: list[SystemRecord | SettingRecord] = [*changes(state, sections, specs)]
+    sections, cause = await shape(sections)
+    records: list[SystemRecord | SettingRecord] = [
+        replace(record, cause=cause) for record in changes(state, sections, specs)
+    ]
     if state is not None:
         after = state.patched(records[0]) if records and isinstance(records[0], SystemRecord) else state
         fold = fold_change(model.info, seen.settings, room, seen.baseline, state, after)
@@ -75,3 +83,13 @@ def shedding(told: Told, shown: Sections, model: str, window: int, room: int) ->
         f"it may take {room:,}. Left out: {', '.join(told.left_out)}. Shorten the files that it is "
         "made of, choose a model with a larger window, or raise prompt.share in moonwake.toml.",
     )
+
+
+async def keep_images(session: Session, settings: Mapping[str, object], *, shown: bool) -> None:
+    """Record what the config says of pictures where no person has said otherwise in this session: a request follows
+    from the log alone."""
+    held = settings.get("images")
+    if held is None and not shown:
+        await session.append(SettingRecord(name="images", value="config"))
+    elif held == "config" and shown:
+        await session.append(SettingRecord(name="images", value=None))

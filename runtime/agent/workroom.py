@@ -6,8 +6,10 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 import anyio.to_thread
+from anyio.abc import TaskGroup
 
 from ..events import Notice
+from ..hooks.running import Hooks
 from ..providers.base import ChosenModel
 from ..session.live import LiveStanding
 from ..session.recall import recall
@@ -20,8 +22,9 @@ from .drafts import Drafts
 from .ease import at_ease
 from .equipment import Equipment
 from .fit import known_fit
+from .hooked import Shaping
 from .step import Desk
-from .system import refresh_system
+from .system import keep_images, refresh_system
 from .thrift import Thrift, thrift_of, warms
 
 
@@ -34,6 +37,7 @@ class Workroom:
         equipment: Callable[[], Equipment],
         model: Callable[[], ChosenModel],
         announcer: Announcer,
+        group: TaskGroup,
     ) -> None:
         self._session, self._announcer = session, announcer
         self._equipment, self._model = equipment, model
@@ -42,6 +46,17 @@ class Workroom:
         self._standing = LiveStanding()
         self._redaction = 0  # the newest that the cache's owner was told of
         self._warned: set[str] = set()
+        given = equipment()
+        self.hooks = Hooks(
+            given.hooks,
+            agent=session.agent,
+            session=session.id,
+            workspace=given.workspace,
+            notify=announcer.emit,
+            group=group,
+            timeout=given.hook_timeout,
+        )
+        self._shaping = Shaping(self.hooks, session)
 
     def standing(self) -> Standing:
         """What holds in the session, whatever branch is shown."""
@@ -60,6 +75,7 @@ class Workroom:
             now=given.now,
             margin=given.margin,
             thinking=given.thinking,
+            hooks=self.hooks,
         )
 
     @property
@@ -78,7 +94,7 @@ class Workroom:
         """What running calls needs."""
         given, session = self._equipment(), self._session
         context = ToolContext(given.workspace, session.agent, session.id, (0, 0), self._read_back)
-        return Workbench(session, given.toolset, context, self._announcer)
+        return Workbench(session, given.toolset, context, self._announcer, self.hooks)
 
     async def _read_back(self, what: str) -> str | None:
         """What `recall` finds, over the whole branch however little of it was read so far, blobs included."""
@@ -88,13 +104,16 @@ class Workroom:
 
     async def refresh(self) -> None:
         """Bring the system prompt in the log up to date; what is wrong with its files is told once."""
+        await keep_images(self._session, self.standing().settings, shown=self._equipment().images)
         standing = self.standing()
         await self._learn(self._model(), standing.redaction)
         drafts, branch, redacted = self._drafts, tuple(self._session.branch()), standing.redacted
         projection = await at_ease(drafts.live.pending(branch, redacted), lambda: drafts.project(branch, redacted))
         model = self._model()
         window = known_fit(model, standing.settings).window
-        for warning in await refresh_system(self._session, self._equipment(), model, projection, window):
+        for warning in await refresh_system(
+            self._session, self._equipment(), model, projection, window, self._shaping.shape
+        ):
             if warning not in self._warned:
                 self._warned.add(warning)
                 self._announcer.emit(Notice(level="warning", text=warning))
@@ -104,8 +123,10 @@ class Workroom:
         self._thrift = None
         self._drafts = Drafts(self._equipment().counter)
 
-    def rested(self) -> None:
-        """A turn begins: the agent had rested before it. What is not yet read from the log tells so by itself."""
+    def rested(self, opening: int) -> None:
+        """A turn begins, with the entry `opening`: the agent had rested before it. What is not yet read from the log
+        tells so by itself."""
+        self._shaping.begin(opening)
         if self._thrift is not None:
             self._thrift.rested = True
 

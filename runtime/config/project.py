@@ -43,6 +43,8 @@ def _breach(path: tuple[str, ...], value: Any) -> str:
             return "says where the conversation and its key are sent"
         case ("providers", _, "key_env"):
             return "says which variable is sent as a key"
+        case ("hooks", "trust"):
+            return "says which code of a workspace may run with your rights"
         case ("local", "model") if any(mark in value for mark in "/\\") or value.lower().endswith(".gguf"):
             return "names a model file to load"
         case ("skills", "folders") if not all(_is_inside(folder) for folder in value):
@@ -72,6 +74,8 @@ def tightened(path: tuple[str, ...], above: Any, value: Any) -> Any:
         return min(above, value, key=EXEC_ORDER.index)
     if path == ("prompt", "user_file") and above == "workspace":
         return above  # the user keeps their USER.md out of projects
-    if path in (("tools", "disabled"), ("skills", "folders")):
+    if path == ("images",):
+        return above and value
+    if path in (("tools", "disabled"), ("skills", "folders"), ("hooks", "disabled")):
         return (*above, *(name for name in value if name not in above))
     return value

@@ -46,6 +46,7 @@ ModelReference = Annotated[str, AfterValidator(_model_reference)]
 ServerAddress = Annotated[str, AfterValidator(_server_address)]
 VariableName = Annotated[str, AfterValidator(_variable_name)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9._-]+$")]
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{64}$")]
 
 
 class ProviderConfig(Table):
@@ -96,6 +97,15 @@ class SkillsConfig(Table):
     folders: tuple[str, ...] = ()
 
 
+class HooksConfig(Table):
+    """`[hooks]`. `trust`: SHA-256 (hex) of the files of workspaces that may run as they are; `timeout`: seconds for one
+    call of a hook; `disabled`: names of hooks that are not loaded."""
+
+    trust: tuple[Digest, ...] = ()
+    timeout: float = Field(default=10.0, gt=0, le=600, allow_inf_nan=False)
+    disabled: tuple[Name, ...] = ()
+
+
 class LocalConfig(Table):
     """`[local]`: the embedded model. `model` is a name that `moonwake model get` knows, or a GGUF file; `threads`
     None is chosen from the machine; `window` is in tokens."""
@@ -125,6 +135,7 @@ class Config(Table):
     model: ModelReference | None = None
     agent: Name = "assistant"
     thinking: Thinking | None = None
+    images: bool = True
     providers: Mapping[Name, ProviderConfig] = Field(default_factory=dict)
     models: Mapping[str, ModelConfig] = Field(default_factory=dict)
     tools: ToolsConfig = ToolsConfig.model_construct()
@@ -132,6 +143,7 @@ class Config(Table):
     economy: EconomyConfig = EconomyConfig.model_construct()
     prompt: PromptConfig = PromptConfig.model_construct()
     skills: SkillsConfig = SkillsConfig.model_construct()
+    hooks: HooksConfig = HooksConfig.model_construct()
     local: LocalConfig = LocalConfig.model_construct()
 
     _origins: Mapping[str, Origin] = PrivateAttr(default_factory=dict)

@@ -20,6 +20,7 @@ from governors.wire.encoder import Encoder
 from ..agent.folding import as_told
 from ..agent.renewing import WARMING, least_answer, renewed_by
 from ..errors import SessionError
+from ..hooks.payload import changed
 from ..providers.base import ModelInfo
 from ..session.entries import Entry, RequestRecord, SettingRecord
 from ..session.projection import Projection, project
@@ -79,13 +80,13 @@ def as_model(entries: Sequence[Entry], entry: int, model: ModelInfo | None = Non
     model = as_told(model, sent.settings)
     ttl = LIFETIMES.get(request.lifetime) if request is not None else None
     limit = _max_output(before, model)
-    proof = _encoder(sent, model, limit, thinking)
-    if request is not None and proof.prefix != request.prefix:
-        model, proof = _nearest(sent, model, limit, thinking, request, proof)
-    display = proof if shown is sent else _encoder(shown, model, limit, thinking)
+    made = _made(_encoder(sent, model, limit, thinking), request, ttl)
+    if request is not None and made.prefix != request.prefix:
+        model, made = _nearest(sent, model, limit, thinking, request, made, ttl)
+    display = made if shown is sent else _made(_encoder(shown, model, limit, thinking), None, ttl)
+    same = None if request is None else made.prefix == request.prefix
     system, tools = _front(shown, model)
-    same = None if request is None else proof.prefix == request.prefix
-    body, data = display.body(ttl), display.to_bytes(ttl)
+    body, data = display.body, display.data
     if place != entry:
         body = least_answer(body)
         data = dump_bytes(body)
@@ -98,7 +99,7 @@ def as_model(entries: Sequence[Entry], entry: int, model: ModelInfo | None = Non
         messages=shown.messages,
         body=body,
         data=data,
-        prefix=proof.prefix,
+        prefix=made.prefix,
         same=same,
         why="" if request is None else _why(request, same, shown.messages != sent.messages),
     )
@@ -146,6 +147,26 @@ def _front(shown: Projection, model: ModelInfo) -> tuple[str, tuple[ToolSpec, ..
     return system, tools if able.tools else ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A body, its bytes, and the hash of its prefix."""
+
+    body: Payload
+    data: bytes
+    prefix: str
+
+
+def _made(encoder: Encoder, request: RequestRecord | None, ttl: str | None) -> _Made:
+    """The body that `encoder` gives, with what hooks changed of it for `request`."""
+    if request is None or not request.changes:
+        return _Made(encoder.body(ttl), encoder.to_bytes(ttl), encoder.prefix)
+    try:
+        body = changed(encoder.body(ttl), request.changes)
+    except ValueError:  # they were made of another body: the hash will say that it is not the one
+        body = encoder.body(ttl)
+    return _Made(body, dump_bytes(body), WIRES[request.wire].prefix_hash(body))
+
+
 def _max_output(before: Sequence[Entry], model: ModelInfo) -> int:
     """What the reply was allowed to take, with what overflows had taught by then."""
     learned = None
@@ -158,17 +179,23 @@ def _max_output(before: Sequence[Entry], model: ModelInfo) -> int:
 
 
 def _nearest(
-    sent: Projection, model: ModelInfo, limit: int, thinking: str | None, request: RequestRecord, proof: Encoder
-) -> tuple[ModelInfo, Encoder]:
+    sent: Projection,
+    model: ModelInfo,
+    limit: int,
+    thinking: str | None,
+    request: RequestRecord,
+    made: _Made,
+    ttl: str | None,
+) -> tuple[ModelInfo, _Made]:
     """The model with other abilities, if that gives the recorded hash: a server of one's own may have told less of it
     then than is known now."""
     told = model.abilities
     for abilities in (replace(told, tools=not told.tools), replace(told, images=not told.images)):
         other = replace(model, abilities=abilities)
-        encoder = _encoder(sent, other, limit, thinking)
-        if encoder.prefix == request.prefix:
-            return other, encoder
-    return model, proof
+        again = _made(_encoder(sent, other, limit, thinking), request, ttl)
+        if again.prefix == request.prefix:
+            return other, again
+    return model, made
 
 
 def _why(request: RequestRecord, same: bool | None, redacted: bool) -> str:

@@ -40,7 +40,10 @@ def differences(
     hook: str, given: Messages, wanted: Sequence[Message], branch: Sequence[Entry], redacted: Collection[int] = ()
 ) -> Differences:
     """What makes `wanted` of `given`, the projection of `branch`. Every message of `wanted` is sound in itself."""
-    found = _Comparison(hook, given, branch).compare(wanted)
+    pairs = _matched(given, wanted)
+    if pairs is None:
+        return Differences(refused=["messages cannot be moved"])
+    found = _Comparison(hook, given, branch).compare(pairs)
     if found.made.records and not _come_true(found, branch, redacted):
         text = "what it gave back cannot be told by entries of the log, so that nothing of it was taken"
         return Differences(refused=[*found.made.refused, text])
@@ -55,8 +58,7 @@ class _Comparison:
         self._entries = {entry.id: entry for entry in branch}
         self._gone: set[int] = set()
 
-    def compare(self, wanted: Sequence[Message]) -> _Comparison:
-        pairs = _matched(self._given, wanted)
+    def compare(self, pairs: Sequence[tuple[int | None, Message]]) -> _Comparison:
         kept = {index for index, _ in pairs if index is not None}
         self._gone = {index for index in range(len(self._given)) if index not in kept}
         done = 0
@@ -66,7 +68,7 @@ class _Comparison:
                 if isinstance(message, UserMessage):
                     pending.append(message)
                 else:
-                    self._refuse("only messages of the user's role can be added, and none can be moved")
+                    self._refuse("only messages of the user's role can be added")
                 continue
             for gone in range(done, index):
                 self._remove(gone)
@@ -203,8 +205,8 @@ def _reworded(
     return [replace(whole, block=block, content=(new,)) for block, old, new in changed if old != new]
 
 
-def _matched(given: Messages, wanted: Sequence[Message]) -> list[tuple[int | None, Message]]:
-    """Each of `wanted` with the index of the message that it is, as far as they stand in the same order."""
+def _matched(given: Messages, wanted: Sequence[Message]) -> list[tuple[int | None, Message]] | None:
+    """Each of `wanted` with the index of the message that it is; None when they stand in another order."""
     places: dict[tuple[type, object, int], int] = {}
     counts: dict[tuple[type, object], int] = {}
     for place, message in enumerate(given):
@@ -217,7 +219,7 @@ def _matched(given: Messages, wanted: Sequence[Message]) -> list[tuple[int | Non
         known = message.origin is not None
         index = places.get((type(message), message.origin, number)) if known else None
         if index is not None and index <= last:
-            index = None
+            return None
         last = last if index is None else index
         found.append((index, message))
     return found

@@ -136,14 +136,14 @@ class Hooks:
     def _fault(self, hook: Hook, point: str, apart: Apart[Any], limit: float) -> None:
         error = apart.error
         if apart.timed_out:
-            kind, what = "slow", f"it had not ended after {limit:g} seconds"
+            what = f"it had not ended after {limit:g} seconds"
         elif error is None or isinstance(error, anyio.get_cancelled_exc_class()):
-            kind, what = "failed", "it was cancelled from within"
+            what = "it was cancelled from within"
         else:
-            kind, what = "failed", f"{type(error).__name__}: {words_of(error)[:500]}"
+            what = f"{type(error).__name__}: {words_of(error)[:500]}"
             logger.info("the hook %s failed at %s", hook.name, point, exc_info=error)
         text = f"The hook {hook.name} ({point}) failed and is passed over: {what}. This is told once."
-        self._tell_once(hook, point, kind, text)
+        self._tell_once(hook, point, "failed", text)
 
     def _tell_once(self, hook: Hook, point: str, kind: str, text: str) -> None:
         if (hook.name, point, kind) not in self._told:
