@@ -42,11 +42,16 @@ def renewal_of(branch: Sequence[Entry], encoder: Encoder | None, info: ModelInfo
     last = _last_request(branch, redaction)
     if encoder is None or last is None:
         return None
-    body = changed(encoder.body(LIFETIMES.get(last.lifetime)), last.changes)
-    prefix = WIRES[last.wire].prefix_hash(body) if last.changes else encoder.prefix
-    if prefix != last.prefix:
-        return None
     if (last.provider, last.model, last.wire) != (info.provider, info.id, info.wire):
+        return None
+    body, prefix = encoder.body(LIFETIMES.get(last.lifetime)), encoder.prefix
+    if last.changes:
+        try:
+            body = changed(body, last.changes)
+        except ValueError:  # the encoder stands elsewhere by now
+            return None
+        prefix = WIRES[info.wire].prefix_hash(body)
+    if prefix != last.prefix:
         return None
     body = least_answer(body)
     if any(each.severity != "$" for each in WIRES[info.wire].check(dict(body), info.abilities)):
