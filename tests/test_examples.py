@@ -12,6 +12,7 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 SAYS = {
     "hello.py": ["Hello! I am a script", "[done]"],
+    "hooks.py": ["I was told to wait.", "watched: Good night."],
     "own_tool.py": ["-> moon_phase", "<- on 2026-12-24 the moon is about", "done"],
     "govern_a_list.py": ["violations: ()", "outcome is unknown"],
     "plain_openai.py": ["snip: the oldest messages left out, because the request had"],

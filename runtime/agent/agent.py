@@ -25,6 +25,7 @@ from ..providers.base import ChosenModel
 from ..session.entries import Entry, InboxRecord, InboxState, MessageRecord, NoteRecord, SettingRecord
 from ..session.session import Session
 from .announce import Announcer
+from .beside import Beside
 from .branches import Branches
 from .equipment import Equipment
 from .inbox import InboxItem, deliver, in_state, items_of
@@ -58,6 +59,7 @@ class Agent:
         self._announcer = Announcer(session.agent, session.id, self._emit)
         self.room = Workroom(session, lambda: self.equipment, lambda: self.model, self._announcer, group)
         self.branches, self.marks = Branches(self), Marks(self)
+        self.beside = Beside(session, self._gate, lambda: self.state in (State.IDLE, State.FAILED))
         self._warming = Warming(session, self.room, group, self._announcer.emit)
         self.saving = Saving(session, group, self._announcer.emit, lambda: not self._idle.is_set())
 
@@ -192,8 +194,7 @@ class Agent:
             self._idle.set()
 
     async def _one_turn(self, opening: int) -> int | None:
-        tally = Tally()
-        began = anyio.current_time()
+        tally, began = Tally(), anyio.current_time()
         self._announcer.emit(TurnStarted(entry=opening, model=self.model.name))
         self.saving.tell()
         self.room.rested(opening)
@@ -255,6 +256,7 @@ class Agent:
 
     async def _settle_waiting(self, ending: Ending) -> Entry | None:
         """Hold what waits when the user stopped the turn; otherwise deliver the first of it."""
+        await self.beside.settle()
         if ending.trace is not None:
             await self.session.append(NoteRecord(text=ending.why, data={"traceback": ending.trace}))
         waiting = in_state(self.waiting(), "queued", "steered")

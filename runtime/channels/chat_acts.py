@@ -11,6 +11,7 @@ import anyio.to_thread
 from governors.tokens import load_vocabulary
 
 from ..agent.renewing import WARMING
+from ..session.entries import SettingRecord
 from ..session.spending import share_of
 from .commands import COMMANDS, KEYS
 from .opening import TOOLS_OFF, short_id, tools_off
@@ -57,6 +58,17 @@ async def model(seat: Seat, argument: str) -> None:
     tell(seat, f"Now talking to {chosen.name}, from the next step on.")
     if tools_off(chosen):
         tell(seat, TOOLS_OFF)
+
+
+async def images(seat: Seat, argument: str) -> None:
+    wanted = argument.lower()
+    if wanted in ("on", "off"):
+        await seat.agent.session.append(SettingRecord(name="images", value=wanted))
+        tell(seat, "The model is sent pictures." if wanted == "on" else "A line stands for each picture from now on.")
+        return
+    told = {None: "on", "config": "off (images in moonwake.toml)"}
+    held = seat.agent.room.standing().settings.get("images")
+    tell(seat, f"Pictures are {told.get(held, held)}. /images off leaves them out, /images on sends them.")
 
 
 async def tokens(seat: Seat, argument: str) -> None:
@@ -112,6 +124,7 @@ CHAT_ACTS: Mapping[str, Act] = MappingProxyType(
         "/new": new,
         "/stop": stop,
         "/model": model,
+        "/images": images,
         "/tokens": tokens,
         "/held": held,
         "/send": send,

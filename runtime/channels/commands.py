@@ -29,6 +29,7 @@ COMMANDS = MappingProxyType(
         "/restore": "show the model an entry again, whole: /restore N",
         "/redact": "hide an entry for good, on all branches: /redact N",
         "/model": "show the model, or change it: /model NAME",
+        "/images": "whether the model is sent pictures: /images, /images off, /images on",
         "/tokens": "what takes up the model's window",
         "/held": "input that a stop held back",
         "/send": "send the held input now",
@@ -38,10 +39,12 @@ COMMANDS = MappingProxyType(
     }
 )
 _OTHER_NAMES = MappingProxyType({"/exit": "/quit", "/q": "/quit", "/?": "/help"})
-_WANT_WORDS = frozenset({"/model", "/label", "/note", "/omit", "/restore", "/redact"})
+_WANT_WORDS = frozenset({"/model", "/images", "/label", "/note", "/omit", "/restore", "/redact"})
 _COMMAND = re.compile(r"(/[a-zA-Z?][\w?-]*)(?:\s+(\S.*?))?\s*")
 
 KEYS = (
+    ("!COMMAND", "run a command in the workspace; the model sees it with the next message"),
+    ("!!COMMAND", "the same, and the model does not see it"),
     ("Enter", "send; while the agent works, it joins after the step at hand"),
     ("Alt-Enter, Ctrl-J", "a new line in the message"),
     ("Ctrl-C", "stop the turn; clear the line; twice: leave"),
@@ -68,6 +71,21 @@ def parse_command(text: str) -> Command | None:
         return None
     name = match.group(1).lower()
     return Command(_OTHER_NAMES.get(name, name), match.group(2) or "")
+
+
+@dataclass(frozen=True, slots=True)
+class ShellLine:
+    """A command that the person runs; `private`: no model is told."""
+
+    command: str
+    private: bool = False
+
+
+def parse_shell(text: str) -> ShellLine | None:
+    """The command that a line beginning with `!` runs; None for a message to the agent."""
+    marks = "!!" if text.startswith("!!") else "!"
+    command = text.removeprefix(marks).strip()
+    return ShellLine(command, marks == "!!") if text.startswith("!") and command.strip("! ") else None
 
 
 def unknown_command(name: str) -> str:

@@ -21,7 +21,7 @@ from ..session.spending import spent
 from ..workspace import default_workspace, find_workspace
 from .base import Host
 from .blocks import Block
-from .commands import hints, parse_command
+from .commands import hints, parse_command, parse_shell
 from .keys import Actions
 from .live import activity, most_live_lines, settled
 from .opening import opening_lines, way_back
@@ -215,8 +215,10 @@ async def _listen(stage: Stage, typed: Pending[str]) -> None:
     while True:
         text = await typed.take()
         stage.warned_at = None
-        command = parse_command(text)
-        if command is not None:
+        command, shell = parse_command(text), parse_shell(text)
+        if shell is not None:
+            await stage.talk.shell(shell)
+        elif command is not None:
             await stage.talk.run(command)
         elif not await stage.talk.say(text.strip()):
             stage.screen.put_back(text)

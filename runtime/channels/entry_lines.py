@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from governors.messages import Image, Text, Thinking, ToolCall
 
 from ..session.codec import encode_entry
-from ..session.entries import Entry, InboxRecord, MessageRecord, ResultRecord
+from ..session.entries import Entry, ExtensionRecord, InboxRecord, MessageRecord, ResultRecord
 from ..session.redaction import REDACTED
+from ..session.wrapping import opening_of
 
 _PLACE = ("id", "parent", "at", "until", "type")
 
@@ -36,6 +37,8 @@ def entry_lines(entry: Entry, *, redacted: bool = False, output: str | None = No
     match entry.record:
         case ResultRecord() if output is not None:
             return output
+        case ExtensionRecord(name=name, data=data, content=content) if content:
+            return "\n\n".join((opening_of(name, data), output or _parts(content)))
         case MessageRecord(content=content, stop=stop) if not content:
             return f"(nothing; it ended with: {stop})"
         case MessageRecord(content=content) | ResultRecord(content=content) | InboxRecord(content=content) if content:

@@ -9,7 +9,7 @@ import anyio.to_thread
 
 from ..agent.branches import whole
 from ..errors import SessionError
-from ..session.entries import Blob, ResultRecord
+from ..session.entries import Blob, ExtensionRecord, ResultRecord
 from ..session.finding import entry_of, hidden, newest_message
 from .entry_lines import entry_lines, entry_title
 from .reducer import Line
@@ -22,7 +22,7 @@ async def show(seat: Seat, argument: str) -> None:
     number = one_number("/show", argument)
     entry = newest_message(session.tree) if number is None else entry_of(session.tree, number)
     redacted = entry.id in hidden(session.tree)
-    output = entry.record.whole if isinstance(entry.record, ResultRecord) and not redacted else None
+    output = entry.record.whole if isinstance(entry.record, ResultRecord | ExtensionRecord) and not redacted else None
     if isinstance(output, Blob):
         blob, blobs = output, session.blobs
         output = await anyio.to_thread.run_sync(blobs.get, blob) if blobs is not None else None

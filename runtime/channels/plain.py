@@ -16,7 +16,7 @@ import anyio.to_thread
 from ..agent.agent import Agent
 from ..events import Event, ReplyRecorded, TextDelta, TurnFinished
 from .blocks import Block
-from .commands import parse_command
+from .commands import parse_command, parse_shell
 from .reducer import ChatState, Line, Shown, advance
 from .resume import is_new
 from .sanitize import clean, ready
@@ -110,8 +110,10 @@ async def plain_chat(talk: Talk, audience: PlainAudience, first: str | None, sou
 
 
 async def _one(talk: Talk, audience: PlainAudience, text: str) -> None:
-    command = parse_command(text)
-    if command is not None:
+    command, shell = parse_command(text), parse_shell(text)
+    if shell is not None:
+        await talk.shell(shell)
+    elif command is not None:
         await talk.run(command)
     elif not await talk.say(text):
         audience.failed = True

@@ -22,12 +22,13 @@ from ..events import Event, MessageRecorded, Notice, TurnFinished, TurnStarted
 from ..session.entries import MessageRecord
 from .base import Host
 from .chat_acts import CHAT_ACTS
-from .commands import Command, unknown_command
+from .commands import Command, ShellLine, unknown_command
 from .mark_acts import MARK_ACTS
 from .pending import Pending
 from .reducer import Line
 from .sanitize import clean
 from .seat import Act, Audience, Stream
+from .shell_acts import run_shell
 from .tree_acts import TREE_ACTS
 from .wording import plural
 
@@ -54,6 +55,7 @@ class Talk:
         self._seen = _Seen()
         self._waiting: tuple[tuple[str, int], list[tuple[str, str]]] = (("", 0), [])
         self._streams: Pending[tuple[Event | None, Stream]] = Pending()
+        self._shell: anyio.CancelScope | None = None  # of the command that runs
         self._unfollowed = 0  # streams that are not shown to their end
         self._followed = anyio.Event()
 
@@ -70,8 +72,8 @@ class Talk:
 
     @property
     def working(self) -> bool:
-        """Whether a turn runs (and is not being stopped already)."""
-        return self.agent.state in (State.RUN, State.COMPACT)
+        """Whether a turn or a command runs (and is not being stopped already)."""
+        return self._shell is not None or self.agent.state in (State.RUN, State.COMPACT)
 
     def waiting(self) -> list[tuple[str, str]]:
         """Input that was received and not delivered: (`steered`, `queued` or `held`, text)."""
@@ -179,11 +181,25 @@ class Talk:
         """Show what happened between turns."""
         self.audience.show(Line("info" if notice.level == "info" else "warning", clean(notice.text)))
 
+    async def shell(self, line: ShellLine) -> None:
+        """Run a command of the person's, and return once it has ended. What goes wrong is shown."""
+        with anyio.CancelScope() as self._shell:
+            try:
+                await run_shell(self, line)
+            except MoonwakeError as error:
+                self.audience.show(Line("error", clean(str(error))))
+        self._shell = None
+
     async def stop(self) -> None:
-        """Stop the running turn."""
-        await self.agent.stop()
+        """Stop the command that runs, else the running turn."""
+        if self._shell is not None:
+            self._shell.cancel()
+        else:
+            await self.agent.stop()
 
     async def close(self) -> None:
         """Stop what runs, and wait until all of it was shown."""
+        if self._shell is not None:
+            self._shell.cancel()
         await self.agent.stop()
         await self.settle()

@@ -22,6 +22,7 @@ from ..session.entries import (
     SystemRecord,
     UnknownRecord,
 )
+from ..session.wrapping import SHELL
 from .transcript import Mark, MarkKind
 
 _DONE = {
@@ -101,8 +102,10 @@ def _beside(entry: Entry) -> tuple[MarkKind, str, str] | None:
             return "waiting", f"input that arrived meanwhile ({state})", words(record.content)
         case InboxRecord(item=int(item), state="dropped"):
             return "waiting", f"the input of entry {item} was dropped", ""
-        case ExtensionRecord(name=name) as record:
-            return "extension", f"from the extension {name}", words(record.content)
+        case ExtensionRecord(name=name, data=data) as record:
+            command = data.get("command") if name == SHELL else None
+            what = f"from the extension {name}" if command is None else f"the user ran: {command}"
+            return "extension", what, words(record.content)
         case UnknownRecord(raw=raw):
             return "unknown", f"an entry of the type {raw.get('type')!r}, which this version does not know", ""
         case _:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from governors.messages import Text
 
 from ..entries import BranchSummaryRecord, ExtensionRecord, LabelRecord, LeafRecord, MessageRecord, NoteRecord
+from ..wrapping import SHELL
 from .book import Account, Book
 from .drafts import Draft, Spot, path_to
 from .lines import Line
@@ -240,11 +241,12 @@ class _Reader:
         )
 
     def _shell(self, number: int, message: Object, spot: Spot) -> Draft | None:
-        text = shell_text(message)
+        command, text = a_text(message.get("command")), shell_text(message)
         if message.get("excludeFromContext") is True:
-            self.book.note(text, number, {"command": a_text(message.get("command"))})
+            self.book.note(f"$ {command}\n{text}", number, {SHELL: {"command": command}})
             return None
-        return self.book.said((Text(text),), number, spot, meta=True)
+        record = ExtensionRecord(name=SHELL, data={"command": command}, content=(Text(text),))
+        return self.book.hang(record, number, spot, meta=True)
 
     def _system(self, number: int, message: Object) -> None:
         sections = an_object(message.get("sections"))

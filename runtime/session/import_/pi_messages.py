@@ -58,15 +58,14 @@ def reply(message: Object, lose: Lose) -> MessageRecord:
 
 
 def shell_text(message: Object) -> str:
-    """What a model reads of a command that the user ran."""
+    """The output of a command that the user ran, and how it ended, as our own tool tells it."""
     output = a_text(message.get("output")).rstrip("\n")
-    lines = [f"The user ran this command: {a_text(message.get('command'))}"]
-    lines.append(f"Its output:\n{output}" if output else "It printed nothing.")
+    parts = [output] if output else []
+    if message.get("truncated") is True:
+        parts.append("[the output was longer; this is a part of it]")
     code = message.get("exitCode")
     if message.get("cancelled") is True:
-        lines.append("It was stopped before it ended.")
-    elif isinstance(code, int) and code:
-        lines.append(f"It ended with exit code {code}.")
-    if message.get("truncated") is True:
-        lines.append("The output was longer; this is a part of it.")
-    return "\n\n".join(lines)
+        parts.append("[stopped by the user before it ended]")
+    elif isinstance(code, int):
+        parts.append(f"[exit code {code}]")
+    return "\n".join(parts) or "(no output)"

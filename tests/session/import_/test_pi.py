@@ -82,13 +82,13 @@ def test_settings_shell_commands_labels_and_extensions_have_their_places(tmp_pat
     peas, name = result.records(LabelRecord)
     assert (peas.text, peas.target) == ("peas", result.of_line(13).id)
     assert (name.text, name.target) == ("The garden", None)
-    bed, weather = result.records(ExtensionRecord)
+    bed, weather, shell = sorted(result.records(ExtensionRecord), key=lambda record: record.name)
     assert (bed.name, bed.data, bed.content) == ("pi.bed", {"beds": 3}, ())
     assert (weather.name, weather.data, weather.content) == ("pi.weather", {"mm": 4}, (Text("It rains."),))
-    shell, hidden = result.of_line(18).record, result.of_line(19).record
-    assert isinstance(shell, MessageRecord)
-    assert "date" in repr(shell.content)
+    assert (shell.name, shell.data, shell.content) == ("shell", {"command": "date"}, (Text("May\n[exit code 0]"),))
+    hidden = result.of_line(19).record
     assert isinstance(hidden, NoteRecord)
+    assert hidden.text == "$ id\nroot\n[exit code 0]"
     picture = result.of_line(20).record
     assert isinstance(picture, MessageRecord)
     assert isinstance(picture.content[0], Image)
