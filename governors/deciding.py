@@ -139,6 +139,7 @@ class Deciding:
             turn=shown.index_of(turn) or 0,
             lead=shown.lead,
             boundaries=shown.indices(boundaries),
+            keep_patches=shown.keep_patches,
             made=shown.inserted,
         )
 
@@ -152,6 +153,7 @@ class Deciding:
             turn=shown.index_of(turn) or 0,
             lead=shown.lead,
             boundaries=shown.indices(boundaries),
+            keep_patches=shown.keep_patches,
         )
         fixed = self.system.scaled(density), self.tools.scaled(density)
         return ContextOverflow(self.budget.window, self.budget.tokens, *fixed, least)

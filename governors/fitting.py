@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from .messages import AssistantMessage, Message, Messages, ToolResult
+from .messages import AssistantMessage, Message, Messages, SystemPatch, ToolResult
 from .snip import LOW_WATERMARK, WHOLE_TURN, Snip, apply_snip, snip
 
 
@@ -47,6 +47,7 @@ def plan_fit(
     turn: int,
     lead: int = 0,
     boundaries: Collection[int] | None = None,
+    keep_patches: bool = True,
     made: Callable[[str], Message],
 ) -> Plan | None:
     """The plan that brings `messages` under `marks.room` tokens and keeps most; None when nothing does.
@@ -64,11 +65,14 @@ def plan_fit(
         measure=lambda text: size(made(text)),
         low=marks.low,
         whole=marks.whole,
+        keep_patches=keep_patches,
     )
     places = {id(message): index for index, message in enumerate(messages)}
     for candidate in _candidates(messages, cut, lead):
-        kept = messages if candidate is None else apply_snip(messages, candidate, lead=lead)
-        left = sum(size(message if id(message) in places else made(message.text)) for message in kept)
+        kept = messages if candidate is None else apply_snip(messages, candidate, lead=lead, keep_patches=keep_patches)
+        left = sum(
+            size(each if id(each) in places or isinstance(each, SystemPatch) else made(each.text)) for each in kept
+        )
         stubs = _shrink(kept, size, stub, left - room)
         if stubs is not None:
             left -= sum(saved for saved, _ in stubs)
@@ -84,11 +88,14 @@ def least_size(
     turn: int,
     lead: int = 0,
     boundaries: Collection[int] | None = None,
+    keep_patches: bool = True,
 ) -> int:
     """What must stay of `messages` in any case, in tokens: what is left when all has gone that may."""
     sizes = [size(message) for message in messages]
-    cut = snip(messages, sizes, 0, turn=turn, lead=lead, boundaries=boundaries, low=-1, whole=-1)
-    kept = messages if cut is None else apply_snip(messages, cut, lead=lead)
+    cut = snip(
+        messages, sizes, 0, turn=turn, lead=lead, boundaries=boundaries, low=-1, whole=-1, keep_patches=keep_patches
+    )
+    kept = messages if cut is None else apply_snip(messages, cut, lead=lead, keep_patches=keep_patches)
     return sum(min(size(each), size(stub(each))) if isinstance(each, ToolResult) else size(each) for each in kept)
 
 

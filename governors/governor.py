@@ -64,7 +64,14 @@ class Governor:
         self._given: list[Decision] = [decision for decision in given if not isinstance(decision, Missed)]
         self._known = frozenset(decision for decision in given if isinstance(decision, Missed))
         self._repair = RunningRepair(self._abilities.id_pattern, [missed.taken for missed in self._known])
-        self._shown = Shown(self._count_of, self._saving, self._system + self._tools, lead, self.policy.keep_results)
+        self._shown = Shown(
+            self._count_of,
+            self._saving,
+            self._system + self._tools,
+            lead,
+            self.policy.keep_results,
+            self.policy.keep_patches and not self._abilities.folds_patches,
+        )
         self._unreported: list[Decision] = []  # made for a request that did not fit
         self._added: int | None = None  # since the last reply, which included; None before the first
         self._most_added = 0

@@ -9,18 +9,19 @@ from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
+from .carrying import carried
 from .estimate_count import Count
-from .messages import AssistantMessage, Message, Text, ToolResult, UserMessage
+from .messages import AssistantMessage, Message, SystemPatch, Text, ToolResult, UserMessage
 from .microcompact import images_in, stub
-from .snip import OMITTED_STEPS
+from .snip import OMITTED_STEPS, stays
 
 
 @dataclass(slots=True)
 class Shown:
     """`kept` holds every repaired message; its index there is its place. The view shows `lead` messages at the front,
-    the quote, and what follows `start`, less the steps before `resume`. `ripe` are the places of results that are
-    older than the `keep` newest and that `saving` says a stub makes smaller, `ripe_saving` what that would save (see
-    `ripen`).
+    the patches that a cut carries (with `keep_patches`), the quote, and what follows `start`, less the steps before
+    `resume`. `ripe` are the places of results that are older than the `keep` newest and that `saving` says a stub makes
+    smaller, `ripe_saving` what that would save (see `ripen`).
     """
 
     count_of: Callable[[Message], Count]
@@ -28,6 +29,7 @@ class Shown:
     fixed: Count
     lead: int
     keep: int
+    keep_patches: bool = True
     kept: list[Message] = field(default_factory=list)
     edited: dict[int, Message] = field(default_factory=dict)
     start: int = 0
@@ -46,6 +48,7 @@ class Shown:
     _aged: list[int] = field(default_factory=list)  # older than those, and not yet looked at
     _edited_at: dict[int, int] = field(default_factory=dict)  # by identity: `edited` keeps them alive
     _inserted: dict[str, UserMessage] = field(default_factory=dict)
+    _carried: tuple[int, SystemPatch | None] = (0, None)  # those before a start
 
     def __post_init__(self) -> None:
         self.count = self.fixed
@@ -119,19 +122,30 @@ class Shown:
             if len(self._newest) > self.keep:
                 self._aged.append(self._newest.popleft())
 
+    def _carry(self) -> SystemPatch | None:
+        """The patches that stand before the cut, as one, made once for each cut."""
+        if not self.keep_patches:
+            return None
+        if self._carried[0] != self.start:
+            gone = self.kept[min(self.lead, self.start) : self.start]
+            self._carried = self.start, carried([each for each in gone if isinstance(each, SystemPatch)])
+        return self._carried[1]
+
     def _rebuild(self) -> None:
         self.view, self.places, self.sums, self.images, self.ripe = [], [], [], [], []
         self.count, self.ripe_saving, self.pictures = self.fixed, 0, 0
         self._index, self._newest, self._aged = {}, deque(), []
         for place in range(min(self.lead, self.start)):
             self._show(place, self.at(place))
+        if (patch := self._carry()) is not None:
+            self._show(None, patch)
         if self.quote is not None:
             self._show(None, self.inserted(self.quote))
         marker = self.inserted(OMITTED_STEPS)
         marked = any(message == marker for message in self.kept[self.start : self.resume])  # by an earlier life
         for place in range(self.start, len(self.kept)):
             message = self.at(place)
-            if place >= self.resume or isinstance(message, UserMessage):
+            if place >= self.resume or stays(message, self.keep_patches):
                 self._show(place, message)
             elif not marked and isinstance(message, AssistantMessage):
                 self._show(None, marker)

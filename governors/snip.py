@@ -6,6 +6,7 @@ Pure arithmetic over sizes. Laws:
 - Before the turn's first message whole turns go. When one turn is too long by itself, its oldest complete steps go;
   the newest step goes only when nothing else can.
 - A short answer keeps the question it replies to, quoted, as long as there is room.
+- Patches stay, unless the caller tells their news himself: what a cut takes away of them leads the rest (`carrying`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from functools import cache
 from itertools import accumulate
 from math import inf
 
-from .messages import AssistantMessage, Messages, Text, UserMessage
+from .carrying import carried
+from .messages import AssistantMessage, Message, Messages, SystemPatch, Text, UserMessage
 
 #: What stands where the first of the steps that were left out stood.
 OMITTED_STEPS = "[Earlier steps of this turn are left out here to save space.]"
@@ -64,6 +66,7 @@ def snip(
     measure: Callable[[str], int] = len,
     low: float | None = None,
     whole: float | None = None,
+    keep_patches: bool = True,
 ) -> Snip | None:
     """The cut that brings `messages` (of `sizes` tokens each) under `room` tokens, or None when they fit already or
     nothing can go.
@@ -77,7 +80,7 @@ def snip(
     """
     if sum(sizes) <= room or lead >= len(messages):
         return None
-    size = _sizing(messages, sizes, lead, measure)
+    size = _sizing(messages, sizes, lead, measure, keep_patches)
     starts = [
         index
         for index in range(lead + 1, turn + 1)
@@ -94,32 +97,42 @@ def snip(
     return cut if cut.start > lead or cut.resume is not None else None
 
 
-def apply_snip(messages: Messages, cut: Snip, *, lead: int = 0) -> Messages:
+def apply_snip(messages: Messages, cut: Snip, *, lead: int = 0, keep_patches: bool = True) -> Messages:
     """`messages` as they are seen after `cut`."""
+    patches = [each for each in messages[lead : cut.start] if isinstance(each, SystemPatch)] if keep_patches else []
+    patch = carried(patches)
     quote = (UserMessage((Text(cut.quote),)),) if cut.quote else ()
     kept = messages[cut.start :]
     if cut.resume is not None:
         step = next(i for i in range(cut.start, len(messages)) if isinstance(messages[i], AssistantMessage))
-        before, after = _said(messages[cut.start : step]), _said(messages[step : cut.resume])
+        before, after = (
+            tuple(message for message in part if stays(message, keep_patches))
+            for part in (messages[cut.start : step], messages[step : cut.resume])
+        )
         marker = UserMessage((Text(OMITTED_STEPS),))
-        marked = any(message.content == marker.content for message in (*before, *after))
+        marked = any(message == marker for message in (*before, *after))
         kept = (*before, *(() if marked else (marker,)), *after, *messages[cut.resume :])
-    return (*messages[:lead], *quote, *kept)
+    return (*messages[:lead], *([] if patch is None else [patch]), *quote, *kept)
+
+
+def stays(message: Message, keep_patches: bool) -> bool:
+    """Whether a message is kept where the steps around it are left out."""
+    return isinstance(message, UserMessage) or (keep_patches and isinstance(message, SystemPatch))
 
 
 def _sizing(
-    messages: Messages, sizes: Sequence[int], lead: int, measure: Callable[[str], int]
+    messages: Messages, sizes: Sequence[int], lead: int, measure: Callable[[str], int], keep_patches: bool
 ) -> Callable[[Snip], int]:
     """A function that gives the tokens of what stays after a cut without walking the messages again."""
     leading = sum(sizes[:lead])
     behind = _sums_from(sizes)
-    said = _sums_from(
-        [size if isinstance(each, UserMessage) else 0 for each, size in zip(messages, sizes, strict=True)]
-    )
+    sized = tuple(zip(messages, sizes, strict=True))
+    said = _sums_from([size if stays(each, keep_patches) else 0 for each, size in sized])
+    patched = _sums_from([size if keep_patches and isinstance(each, SystemPatch) else 0 for each, size in sized])
     measured = cache(measure)
 
     def size(cut: Snip) -> int:
-        added = leading + (measured(cut.quote) if cut.quote else 0)
+        added = leading + (measured(cut.quote) if cut.quote else 0) + patched[lead] - patched[max(lead, cut.start)]
         if cut.resume is None:
             return added + behind[cut.start]
         return added + measured(OMITTED_STEPS) + said[cut.start] - said[cut.resume] + behind[cut.resume]
@@ -146,10 +159,6 @@ def _last_resorts(
     yield Snip(start, newest, question), room
     yield Snip(start, newest), room
     yield Snip(start, len(messages) if steps else None), inf
-
-
-def _said(messages: Messages) -> tuple[UserMessage, ...]:
-    return tuple(message for message in messages if isinstance(message, UserMessage))
 
 
 def _question(messages: Messages, index: int) -> str | None:

@@ -7,16 +7,17 @@ from random import Random
 from typing import Any
 
 from governors.budget import Budget
+from governors.carrying import carried
 from governors.decisions import Cut, Decision, DropImages, Missed, Stub
 from governors.errors import ContextOverflow
 from governors.governor import Governor
-from governors.messages import AssistantMessage, Message, Messages, Text, ToolResult, ToolSpec, UserMessage
+from governors.messages import AssistantMessage, Message, Messages, SystemPatch, Text, ToolResult, ToolSpec, UserMessage
 from governors.microcompact import handle_of, images_in, stub
 from governors.pipeline import govern
 from governors.policy import Policy
 from governors.repair import repair
 from governors.report import Governed
-from governors.snip import OMITTED_STEPS, Snip, apply_snip
+from governors.snip import OMITTED_STEPS, Snip, apply_snip, stays
 from governors.sound import is_sound
 from governors.tokens import ByteCounter
 from governors.wire import Abilities, Wire
@@ -195,7 +196,7 @@ class Laws:
         steps = [index for index in range(opened, len(messages)) if isinstance(messages[index], AssistantMessage)]
         cut = Snip(opened, steps[-1] if len(steps) > 1 else None)
         asked = () if shown.quote is None or opened == 0 else (UserMessage((Text(shown.quote),)),)
-        kept = (*asked, *apply_snip(messages, cut))
+        kept = (*asked, *apply_snip(messages, cut, keep_patches=shown.keep_patches))
         bound = self.governor.estimator.density(shown.count)
         return fixed.scaled(bound) + sum(shown.count_of(message).scaled(bound) for message in kept)
 
@@ -205,12 +206,15 @@ class Laws:
         estimator = self.governor.estimator
         density = max(estimator.bound, estimator.density(shown.count))
         start = shown.index_of(self.governor._turn) or 0
-        stays = [each for each in shown.view[start:] if isinstance(each, UserMessage)]
-        size = sum(shown.count_of(message).scaled(density) for message in stays)
+        staying = [each for each in shown.view[start:] if stays(each, shown.keep_patches)]
+        patch = carried([each for each in shown.view[:start] if isinstance(each, SystemPatch)])
+        leads = 0 if patch is None or not shown.keep_patches else shown.count_of(patch).scaled(density)
+        size = sum(shown.count_of(message).scaled(density) for message in staying)
         if any(isinstance(each, AssistantMessage) for each in shown.view[start:]):
             size += shown.count_of(UserMessage((Text(OMITTED_STEPS),))).scaled(density)
         else:
             size = sum(shown.count_of(message).scaled(density) for message in shown.view[start:])
+        size += leads
         if error.system + error.tools + size <= self.budget.tokens:
             self._broken("overflow", f"{error}; but {size} would do")
         if error.system + error.tools + error.turn <= error.budget:

@@ -134,7 +134,7 @@ class Drafts:
         self._frame, self._given, self._encoder = frame, 0, None
         return Governor(
             frame.budget,
-            Policy(spared=frame.spared),
+            Policy(spared=frame.spared, keep_patches=False),  # a head folds them into the front
             counter=self.counter,
             abilities=info.abilities,
             system=frame.system,

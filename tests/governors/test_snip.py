@@ -120,11 +120,13 @@ def test_one_long_turn_loses_its_oldest_steps_and_says_so_once() -> None:
 
 
 def test_user_messages_of_the_turn_stay_before_and_after_the_marker() -> None:
-    """Input that was steered in keeps its place; patches go with the steps."""
+    """Input that was steered in keeps its place, as patches do, unless the caller folds them."""
     messages = (user("go"), patch(), user("more"), *step("a"), user("steered in"), *step("b"), *step("c"))
     cut = snip(messages, [1, 1, 1, 1, 50, 1, 1, 50, 1, 20], 60, turn=0, measure=lambda _: 1)
     assert cut == Snip(0, 8)
-    assert texts(apply_snip(messages, cut)) == ["go", "more", OMITTED_STEPS, "steered in", "", "cccccccccc"]
+    folded = apply_snip(messages, cut, keep_patches=False)
+    assert texts(folded) == ["go", "more", OMITTED_STEPS, "steered in", "", "cccccccccc"]
+    assert apply_snip(messages, cut) == (messages[0], patch(), *folded[1:])
 
 
 def test_a_turn_that_leaves_room_to_grow_is_kept_whole() -> None:
