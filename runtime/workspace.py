@@ -185,15 +185,17 @@ class FileText:
     refused: bool = False
 
 
-def read_text(path: Path, limit: int, inside: Path) -> FileText:
+def read_text(path: Path, limit: int, inside: Path | None) -> FileText:
     """At most `limit` characters of a UTF-8 file that really lies inside the folder `inside`.
+
+    None is for what came with the program: some installers make links of its files, into a store of theirs.
 
     Never raises for what may be wrong with a file, never waits on a pipe, never reads more than it may show.
     """
     try:
         # as text: paths as objects take twice the time, and a prompt reads dozens of files
-        real, folder = os.path.realpath(path), os.path.realpath(inside)
-        if not real.startswith(folder.rstrip(os.sep) + os.sep):
+        real = os.path.realpath(path)
+        if inside is not None and not real.startswith(os.path.realpath(inside).rstrip(os.sep) + os.sep):
             return FileText(problem=f"{path} leads out of {inside} and was not read")
         descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except (FileNotFoundError, NotADirectoryError):

@@ -21,6 +21,7 @@ from .identity import Profile
 from .layers import runtime_section, skill_sections
 from .parents import user_home
 from .reading import Reader
+from .surroundings import Values, hold
 
 _MOST_KEPT = 64  # combinations of channel, tools and profile; more means that somebody varies them without end
 
@@ -41,6 +42,10 @@ class _Built:
     watched: tuple[str, ...]
     seen: tuple[Stamp, ...]
     settled: bool
+    values: Values
+
+    def holds(self) -> bool:
+        return self.settled and stamps(self.watched) == self.seen and hold(self.values)
 
 
 class PromptBuilder:
@@ -82,7 +87,7 @@ class PromptBuilder:
         key = (channel, tools, profile)
         with self._lock:
             built = self._built.get(key)
-            if built is not None and built.settled and stamps(built.watched) == built.seen:
+            if built is not None and built.holds():
                 return built.prompt
             self._reader.begin()
             gathering = Gathering(self._sources, self._reader, tools)
@@ -91,7 +96,8 @@ class PromptBuilder:
             if len(self._built) >= _MOST_KEPT:
                 self._built.clear()
             reader = self._reader
-            self._built[key] = _Built(Prompt(sections, (), failed), reader.watched, reader.seen, reader.settled)
+            found = Prompt(sections, (), failed)
+            self._built[key] = _Built(found, reader.watched, reader.seen, reader.settled, gathering.values)
             return Prompt(sections, self._new_warnings(gathering.problems) if profile == "full" else (), failed)
 
     def _new_warnings(self, problems: list[str]) -> tuple[str, ...]:

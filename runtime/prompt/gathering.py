@@ -23,12 +23,13 @@ from ..sections import (
     Sections,
     parent_agents,
 )
-from ..skills import MAX_SKILL_CHARACTERS, Skills, collect_skills, skill_roots, this_machine
+from ..skills import MAX_SKILL_CHARACTERS, Skills, collect_skills, skill_roots
 from ..workspace import IDENTITY_TEMPLATE, MEMORY_FILE, FileText, Workspace
 from .identity import PLAIN_IDENTITY, Profile, TemplateFailed, identity_text, shipped_template, shown_path
 from .layers import BOOTSTRAP, FILE_LIMITS, MEMORY_LIMIT, equals_template, file_section, memory_section
 from .parents import parent_folders
 from .reading import Reader
+from .surroundings import Surroundings, Values
 
 UserFile: TypeAlias = Literal["nearest", "workspace", "global"]
 
@@ -60,6 +61,7 @@ class Gathering:
     tools: frozenset[str]
     problems: list[str] = field(default_factory=list)
     failed: set[str] = field(default_factory=set)
+    values: Values = ()  # of the variables that skills depend on
 
     def identity(self, channel: str, profile: Profile) -> Section:
         where = shown_path(self.sources.workspace.root)
@@ -132,11 +134,13 @@ class Gathering:
                 self.problems.append(problem)
                 self.failed |= {SKILLS, SKILL_PREFIX}
             for file in files:
-                content = self.reader.read(file, MAX_SKILL_CHARACTERS, root.folder)
+                content = self.reader.read(file, MAX_SKILL_CHARACTERS, root.inside)
                 if content.problem:
                     self.failed.add(f"{SKILL_PREFIX}{file.parent.name}")
                 read.append((root, file, content))
-        skills = collect_skills(read, this_machine(self.tools))
+        surroundings = Surroundings(self.tools, self.reader.watch)
+        skills = collect_skills(read, surroundings.around)
+        self.values = surroundings.values
         self.problems += skills.problems
         return skills
 

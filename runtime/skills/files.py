@@ -34,7 +34,8 @@ def read_skill_file(skill: Skill, path: str) -> FileText:
         return FileText(problem=f"the skill {skill.name} is one file and has no others")
     if not path or path.startswith(("/", "~")) or ".." in Path(path).parts:
         return FileText(problem=f"{path[:80]!r} is not a path inside the skill's folder")
-    content = read_text(skill.folder / path, MAX_FILE_CHARACTERS, skill.folder)
+    inside = None if skill.source == "shipped" else skill.folder
+    content = read_text(skill.folder / path, MAX_FILE_CHARACTERS, inside)
     if content.problem:
         return FileText(problem=content.problem.replace(f"{skill.folder}{os.sep}", ""), refused=content.refused)
     return content

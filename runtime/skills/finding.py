@@ -26,6 +26,11 @@ class SkillRoot:
     folder: Path
     flat: bool = False
 
+    @property
+    def inside(self) -> Path | None:
+        """Where its files must really lie. Those that came with the program may be an installer's links."""
+        return None if self.source == "shipped" else self.folder
+
 
 @dataclass(frozen=True, slots=True)
 class Skills:
@@ -118,7 +123,7 @@ def load_skills(roots: Iterable[SkillRoot], around: Around | None = None) -> Ski
         except OSError as error:
             problems.append(f"cannot list the skills in {root.folder}: {error.strerror}")
             continue
-        read += [(root, file, read_text(file, MAX_SKILL_CHARACTERS, root.folder)) for file in files]
+        read += [(root, file, read_text(file, MAX_SKILL_CHARACTERS, root.inside)) for file in files]
     found = collect_skills(read, around)
     return Skills(found.all, (*problems, *found.problems), found.unavailable)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -47,7 +48,21 @@ class Skill:
 
 
 def parse_skill(text: str, file: Path, source: Source) -> tuple[Skill | None, list[str]]:
-    """The skill in `text`, or None, and what is wrong with it. `file` gives its usual name."""
+    """The skill in `text`, or None, and what is wrong with it. `file` gives its usual name.
+
+    Parsed once: whoever keeps texts by the stamps of their files has them for a look in a table.
+    """
+    skill, faults = _parsed(text, file, source)
+    return skill, list(faults)
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str, file: Path, source: Source) -> tuple[Skill | None, tuple[str, ...]]:
+    skill, faults = _parse(text, file, source)
+    return skill, tuple(faults)
+
+
+def _parse(text: str, file: Path, source: Source) -> tuple[Skill | None, list[str]]:
     split = split_front_matter(text)
     if split is None:
         return None, [f'{file}: no front matter. It begins with a line "---", name and description, and "---" again']
