@@ -156,7 +156,7 @@ def _frame(situation: Situation, projection: Projection, standing: Standing) -> 
     info = situation.model.info
     inline, folds = WIRES[info.wire].inline_tools(info.abilities), info.abilities.folds_patches
     system, array = front(projection.baseline, projection.state, inline=inline, folds=folds)
-    brought = situation.drafts.live.rendering.brought if inline else ()
+    brought = situation.drafts.live.rendering.brought if inline and not folds else ()
     return Frame(
         model=info,
         budget=situation.budget,

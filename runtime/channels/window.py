@@ -6,12 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from governors.errors import ImpossibleBudget
+from governors.messages import SystemPatch
+from governors.repair import normalise
 from governors.tokens import Counter, messages_tokens, scaled, system_tokens, tools_tokens
+from governors.wire import WIRES
 
 from ..agent.fit import budget_of, known_fit
+from ..agent.folding import as_told
 from ..providers.base import ChosenModel
 from ..session.entries import Entry
-from ..session.projection import project
+from ..session.projection import projection_of, rendering_of
+from ..session.sections import front
 from ..session.standing import Standing
 from .reducer import Line
 
@@ -38,22 +43,29 @@ def window_use(
     counter: Counter,
     standing: Standing = Standing(),  # noqa: B008 - frozen
 ) -> WindowUse:
-    """`standing` is what holds in the session: what was learned of the model counts on every branch."""
-    projection = project(branch, standing.redacted)
+    """What the next request would take, as it would leave: with the front folded where it is for this model, and the
+    definitions of tools where they would stand. `standing` is what holds in the session: what was learned of the model
+    counts on every branch."""
+    rendering = rendering_of(branch, standing.redacted)
+    projection = projection_of(rendering, normalise(tuple(rendering.messages)))
     fit = known_fit(model, standing.settings)
     try:
         budget = budget_of(model, fit)
         kept_free = budget.max_output + budget.reserve
     except ImpossibleBudget:
         kept_free = 0
-    tools = projection.tools if model.info.abilities.tools else ()
+    info = as_told(model.info, projection.settings)
+    inline, folds = WIRES[info.wire].inline_tools(info.abilities), info.abilities.folds_patches
+    system, array = front(projection.baseline, projection.state, inline=inline, folds=folds)
+    tools = (*array, *(rendering.brought if inline and not folds else ())) if info.abilities.tools else ()
+    messages = tuple(each for each in projection.messages if not (folds and isinstance(each, SystemPatch)))
     return WindowUse(
         window=fit.window,
-        system=scaled(system_tokens(projection.baseline.text, counter), fit.factor),
+        system=scaled(system_tokens(system, counter), fit.factor),
         tools=scaled(tools_tokens(tools, counter), fit.factor),
-        messages=scaled(messages_tokens(projection.messages, counter), fit.factor),
+        messages=scaled(messages_tokens(messages, counter), fit.factor),
         kept_free=kept_free,
-        count=len(projection.messages),
+        count=len(messages),
     )
 
 

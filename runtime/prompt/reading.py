@@ -48,7 +48,7 @@ class Reader:
         return all(kept.settled for kept in self._used.values())
 
     def read(self, path: Path, limit: int, inside: Path | None) -> FileText:
-        """The file's text (`inside` as for `read_text`). One that the system refuses is tried again at the next build."""
+        """The file's text (`inside`: see `read_text`). One that the system refuses is tried again at the next build."""
         kept, seen = self._look(path)
         if kept is None:
             read_at = self._now_ns()
