@@ -12,6 +12,7 @@ bytes. At 150,000 tokens a head cuts the conversation to its newest 30,000, for 
 
 - patches: what changed goes to the tail, a head folds it in; tools are defined where they come in.
 - patches, array grows: the same on a wire that cannot define tools later, so that the array at the front grows.
+- patches, array kept: as the first, but removed tools stay in the array at heads, and new ones come last.
 - folding: the prompt and the tools at the front are always the newest.
 - frozen: nothing is ever told; what the conversation costs by itself.
 """
@@ -117,7 +118,7 @@ class Year:
         self.builder = self.world.builder()
         self.chance = random.Random(seed + 1)
         self.conversation = Conversation(self.chance)
-        self.bills = {name: Bill() for name in ("patches", "patches, array grows", "folding", "frozen")}
+        self.bills = {name: Bill() for name in ("patches", "patches, array grows", "patches, array kept", "folding", "frozen")}
         self.kinds: Counter[str] = Counter()
         self.hits = self.heads = self.patched = self.calls = self.shed = 0
         self.window = LARGE
@@ -125,6 +126,7 @@ class Year:
         self._log: list[SystemRecord] = []
         self._told()
         self.first = self.baseline = self.state
+        self.array = self.state.offered
 
     def run(self, edits: int) -> None:
         for _ in range(edits):
@@ -179,6 +181,9 @@ class Year:
         if self.bills["patches"].size > LIMIT:
             self.heads += 1
             self.conversation.cut()
+            on = {tool.name: tool for tool in self.state.tools}
+            kept = [on.pop(tool.name, tool) for tool in self.array]
+            self.array = (*kept, *on.values())
             self.baseline = self.state = state_of(self.state.baseline)  # complete: nothing older is needed
             assert self.state.sections == replay(record.sections for record in self._log)
         tail, bare = self.conversation.blocks(patches=True), self.conversation.blocks(patches=False)
@@ -187,6 +192,7 @@ class Year:
         offered = sorted(self.state.tools, key=lambda tool: tool.name)
         self.bills["patches"].call([*tool_blocks(self.baseline.tools), *base, *tail])
         self.bills["patches, array grows"].call([*tool_blocks(self.state.offered), *base, *tail])
+        self.bills["patches, array kept"].call([*tool_blocks(self.array), *base, *tail])
         self.bills["folding"].call([*tool_blocks(offered), *newest, *bare])
         self.bills["frozen"].call([*tool_blocks(self.first.tools), block(self.first.text), *bare])
 
