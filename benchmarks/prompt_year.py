@@ -118,7 +118,9 @@ class Year:
         self.builder = self.world.builder()
         self.chance = random.Random(seed + 1)
         self.conversation = Conversation(self.chance)
-        self.bills = {name: Bill() for name in ("patches", "patches, array grows", "patches, array kept", "folding", "frozen")}
+        self.bills = {
+            name: Bill() for name in ("patches", "patches, array grows", "patches, array kept", "folding", "frozen")
+        }
         self.kinds: Counter[str] = Counter()
         self.hits = self.heads = self.patched = self.calls = self.shed = 0
         self.window = LARGE
