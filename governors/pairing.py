@@ -22,7 +22,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from .messages import AssistantMessage, Message, ToolResult, UserMessage, UserPart
+from .messages import UNFINISHED, AssistantMessage, Message, ToolResult, UserMessage, UserPart
 
 #: The place of a call: (index of the reply in the list, index among the reply's calls).
 CallPlace: TypeAlias = tuple[int, int]
@@ -138,7 +138,12 @@ def _open_calls(state: _State, reply: AssistantMessage, index: int) -> None:
 def _end_turn(state: _State) -> None:
     _settle(state)
     for key, results in state.early.items():
-        _answer(state, results, state.open.get(key, {}).get(state.turn, []))
+        waiting = state.open.get(key, {}).get(state.turn, [])
+        whole = [place for place in waiting if _is_whole(state, place)]
+        answered = _answer(state, results, whole)  # a call that is never sent leaves its result to one that is
+        broken = [place for place in waiting if not _is_whole(state, place)]
+        _answer(state, [result for result in results if result not in answered], broken)
+        waiting[:] = [place for place in waiting if place in whole or place in broken]
     state.early.clear()
     state.called.clear()
     state.turn += 1
@@ -173,6 +178,13 @@ def _answer(state: _State, results: Sequence[int], waiting: list[CallPlace]) -> 
         state.said[_output(state, result)] = result
         waiting.remove(place)
     return frozenset(answering)
+
+
+def _is_whole(state: _State, place: CallPlace) -> bool:
+    """Whether a request carries the call: its reply came to its end, and so did the call itself."""
+    reply = state.messages[place[0]]
+    assert isinstance(reply, AssistantMessage)
+    return reply.stop not in UNFINISHED and reply.calls[place[1]].complete
 
 
 def _output(state: _State, index: int) -> _Output:

@@ -71,7 +71,7 @@ async def _answer(wish: Wish, text: str, *, as_json: bool) -> int:
         agent = taken.agent
         session = f"{'new session' if is_new(agent) else 'session'} {agent.session.id}"
         _say(f"model: {agent.model.name} ({agent.model.why}); workspace: {runtime.workspace.root}; {session}")
-        for note in taken.notes:
+        for note in (*runtime.notes, *taken.notes):
             _say(note)
         finished: TurnFinished | None = None
         async for event in agent.send(text):

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from governors.decisions import Missed
-from governors.messages import Message, Messages, Thinking, ToolResult
+from governors.messages import AssistantMessage, Message, Messages, Text, Thinking, ToolCall, ToolResult
 from governors.repair import late_result, repair, stand_in
 from governors.running import RunningRepair
 from governors.sound import is_sound
@@ -22,6 +22,14 @@ def fed(*batches: Messages, sent: tuple[int, ...] = ()) -> tuple[list[Message], 
     taken = [running.take(batch) for batch in batches]
     messages = [message for each in taken for message in each.messages]
     return messages, [missed for each in taken for missed in each.missed]
+
+
+def test_a_result_before_its_call_goes_to_the_call_that_is_sent() -> None:
+    """Not to one of the same id in a reply that broke off."""
+    asked = ToolCall("call_0", "read_file", "{}")
+    early = ToolResult("call_0", "read_file", (Text("milk"),))
+    history = (early, AssistantMessage((asked,)), AssistantMessage((asked,), "aborted"))
+    assert repair(history) == tuple(RunningRepair().take(history).messages) == (AssistantMessage((asked,)), early)
 
 
 @given(adversarial_histories, patterns)
