@@ -24,7 +24,7 @@ from .providers.discover import PORTS, find_servers
 _WIDEST = 100
 _UNITS = {
     "window": "tokens",
-    "max_output": "tokens are asked for",
+    "max_output": "tokens asked for",
     "cache.least": "tokens",
     "cache.lifetimes": "seconds",
 }
@@ -83,21 +83,25 @@ def print_model(told: Explained, *, every: bool, as_json: bool) -> int:
         return 0
     facts = [fact for fact in told.facts if every or _worth_a_line(fact)]
     width = min(_WIDEST, shutil.get_terminal_size((80, 24)).columns)
-    lines = [name, *(line for remark in _remarks(told) for line in textwrap.wrap(remark, width)), ""]
+    lines = [name, *(line for remark in _remarks(told) for line in _wrap(remark, width)), ""]
     room = max(len(fact.name) for fact in facts)
     for fact in facts:
         head = f"{fact.name:<{room}}  {fact.source:<8}  "
         for text in _value_lines(fact):
-            parts = textwrap.wrap(text, max(20, width - len(head))) or [""]
+            parts = _wrap(text, max(20, width - len(head))) or [""]
             lines += [f"{head}{parts[0]}", *(" " * len(head) + part for part in parts[1:])]
             head = " " * len(head)
     used = dict.fromkeys(fact.source for fact in facts)
     lines += ["", *(f"{source:<8}  {SOURCES[source]}" for source in SOURCES if source in used)]
     if not every:
         lines.append("Abilities that are only guessed are left out: --all")
-    lines.append(f'Change any of it in moonwake.toml: [models."{name}"], docs/models.md')
+    lines += ["Change any of it in moonwake.toml (docs/models.md), below", f'[models."{name}"]']
     write_text(sys.stdout, "\n".join(clean(line) for line in lines) + "\n")
     return 0
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, break_on_hyphens=False)
 
 
 def _remarks(told: Explained) -> Iterator[str]:
