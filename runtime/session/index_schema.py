@@ -128,9 +128,10 @@ def _opened(path: Path, full_text: bool, *, new: bool) -> sqlite3.Connection:
     connection: sqlite3.Connection | None = None
     try:
         connection = _connect(str(path))
-        connection.execute("PRAGMA journal_mode = WAL")
+        # No WAL: its index is mapped into memory, and a process dies of a mapped file that another one cuts off. That
+        # happens when somebody merely reads and closes the file here, which gives up our locks on it (POSIX).
+        connection.execute("PRAGMA journal_mode = TRUNCATE")
         connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA journal_size_limit = 4194304")
         if new:
             connection.executescript(f"BEGIN; {_schema(full_text)} COMMIT;")
         _judge(connection, full_text)
