@@ -20,14 +20,14 @@ from runtime.workspace import MEMORY_FILE, TEMPLATES, open_workspace, shipped_pa
 FILES = {  # section -> its file, below the folder of the simulation
     "../../AGENTS.md": "home/project/AGENTS.md",
     "../AGENTS.md": "home/project/part/AGENTS.md",
-    "AGENTS.md": "home/project/part/work/AGENTS.md",
-    "SOUL.md": "home/project/part/work/SOUL.md",
-    "TOOLS.md": "home/project/part/work/TOOLS.md",
+    "AGENTS.md": "home/project/part/desk/AGENTS.md",
+    "SOUL.md": "home/project/part/desk/SOUL.md",
+    "TOOLS.md": "home/project/part/desk/TOOLS.md",
     "memory/global": f"home/own/{MEMORY_FILE}",
-    "memory/project": f"home/project/part/work/{MEMORY_FILE}",
+    "memory/project": f"home/project/part/desk/{MEMORY_FILE}",
 }
-USER_HERE, USER_OWN = "home/project/part/work/USER.md", "home/own/USER.md"
-WORK = "home/project/part/work"
+USER_HERE, USER_OWN = "home/project/part/desk/USER.md", "home/own/USER.md"
+WORK = "home/project/part/desk"
 SKILLS = [f"skill-{letter}" for letter in "abcdefgh"]
 POOL = [
     "read_file",
