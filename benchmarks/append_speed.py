@@ -23,11 +23,11 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from governors.messages import Text
-from runtime.session.disk import REAL_DISK
 from runtime.session.entries import Header, MessageRecord, Record
 from runtime.session.opening import create_log
 from runtime.session.session import Session
 from runtime.session.tree import Tree
+from runtime.session.writing.disk import REAL_DISK
 
 _BACKENDS = ("asyncio", "trio")
 

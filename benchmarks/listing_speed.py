@@ -25,7 +25,6 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from governors.messages import Text, Usage
-from runtime.session.codec import encode_batch, encode_header
 from runtime.session.entries import (
     Entry,
     Header,
@@ -36,11 +35,12 @@ from runtime.session.entries import (
     Record,
     RequestRecord,
 )
-from runtime.session.folder import Folder
-from runtime.session.index import SessionIndex
-from runtime.session.index_schema import open_stand_in
-from runtime.session.listing import Filter, iso
-from runtime.session.mirror import Mirror
+from runtime.session.format.codec import encode_batch, encode_header
+from runtime.session.index.folder import Folder
+from runtime.session.index.index import SessionIndex
+from runtime.session.index.listing import Filter, iso
+from runtime.session.index.mirror import Mirror
+from runtime.session.index.schema import open_stand_in
 
 _BEGAN = 1_780_000_000_000  # milliseconds since 1970
 _WORDS = ["".join(random.Random(number).choices("aeioubdfgklmnprst", k=2 + number % 8)) for number in range(4_000)] + [

@@ -43,9 +43,9 @@ from runtime.session.entries import (
     ResultRecord,
     SystemRecord,
 )
-from runtime.session.live import LiveProjection, LiveStanding
 from runtime.session.placing import place
 from runtime.session.tree import Tree
+from runtime.session.view.live import LiveProjection, LiveStanding
 
 ENTRY, STEP = 100.0, 5_000.0  # the targets, in microseconds
 AT = "2026-11-30T18:00:00.000Z"

@@ -38,7 +38,7 @@ from runtime.agent.system import changes
 from runtime.prompt.pressure import keep_shown, room_of, shed
 from runtime.sections import LEFT_OUT, Sections, patch_text, replay
 from runtime.session.entries import SystemRecord
-from runtime.session.sections import SystemState, state_of
+from runtime.session.view.sections import SystemState, state_of
 
 READ, WRITE = 0.1, 1.25
 LIMIT, KEPT, SUMMARY = 150_000, 30_000, 1_500  # tokens

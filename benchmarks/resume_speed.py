@@ -30,7 +30,6 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from governors.messages import StopReason, Text, ToolCall, ToolSpec, Usage
-from runtime.session.codec import encode_batch, encode_header
 from runtime.session.entries import (
     Entry,
     Header,
@@ -43,10 +42,11 @@ from runtime.session.entries import (
     ResultRecord,
     SystemRecord,
 )
+from runtime.session.format.codec import encode_batch, encode_header
 from runtime.session.opening import open_log
 from runtime.session.placing import place
-from runtime.session.projection import project
 from runtime.session.tree import Tree
+from runtime.session.view.projection import project
 
 _KEPT = 400  # entries between a head's `from` and the end of the file
 _AT = "2026-11-30T18:00:01.250Z"

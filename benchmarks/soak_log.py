@@ -37,12 +37,12 @@ if __package__ in (None, ""):
 
 from governors.messages import Text
 from runtime.errors import SessionError, SessionLocked
-from runtime.session.commit import COMMITTER
-from runtime.session.disk import REAL_DISK, Disk
 from runtime.session.entries import Entry, Header, MessageRecord
 from runtime.session.opening import create_log, open_log, read_log
 from runtime.session.session import Session
 from runtime.session.tree import Tree
+from runtime.session.writing.commit import COMMITTER
+from runtime.session.writing.disk import REAL_DISK, Disk
 
 KINDS = ("alone", "many", "power", "refusing")
 _MANY = 8

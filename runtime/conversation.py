@@ -13,8 +13,8 @@ from .agent.marking import Redacted
 from .errors import TurnFailed
 from .events import TurnFinished
 from .providers.base import ChosenModel
-from .session.forking import fork_tree
-from .session.outline import Outline, outline
+from .session.moving.forking import fork_tree
+from .session.moving.outline import Outline, outline
 from .supervisor import Supervisor
 
 

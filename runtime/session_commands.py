@@ -14,7 +14,7 @@ import typer
 from .options import AgentOption, WorkspaceOption, workspace_folder
 
 if TYPE_CHECKING:
-    from .session.listing import Filter
+    from .session.index.listing import Filter
     from .shelf.base import Shelf
 
 sessions = typer.Typer(
@@ -53,7 +53,7 @@ def _filter(
     model: str | None = None,
     limit: int | None = None,
 ) -> Filter:
-    from .session.listing import Filter
+    from .session.index.listing import Filter
     from .shelf.times import moment_asked, moment_asked_until
 
     now = datetime.now().astimezone()

@@ -9,9 +9,9 @@ from typing import Any
 import governors
 from governors.messages import AssistantMessage, Message, Text, ToolResult, Usage, UserMessage
 from governors.microcompact import stub
-from runtime.session.codec import decode_entry
-from runtime.session.projection import project
+from runtime.session.format.codec import decode_entry
 from runtime.session.tree import Tree
+from runtime.session.view.projection import project
 
 PAGE = (Path(__file__).parents[1] / "docs" / "governors.md").read_text(encoding="utf-8")
 

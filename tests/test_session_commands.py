@@ -19,10 +19,10 @@ from runtime import Call, cli
 from runtime.app import new_session_id, utc_now
 from runtime.errors import MoonwakeError, SessionError
 from runtime.session.entries import LeafRecord, MessageRecord, RedactRecord, RequestRecord
-from runtime.session.locking import lock, unlock
 from runtime.session.naming import find_session
 from runtime.session.opening import read_log
 from runtime.session.store import SessionStore
+from runtime.session.writing.locking import lock, unlock
 from runtime.shelf.printing import cut, table
 from runtime.shelf.times import moment_asked, moment_asked_until
 from tests.agents import talk

@@ -14,8 +14,8 @@ import pytest
 from runtime import Runtime, Scripted
 from runtime.errors import SessionError, SessionLocked
 from runtime.session.entries import ArchiveRecord, Header, LabelRecord
-from runtime.session.locking import _sign
 from runtime.session.opening import create_log, open_log
+from runtime.session.writing.locking import _sign
 from runtime.supervisor import NothingToContinue
 from tests.agents import talk
 

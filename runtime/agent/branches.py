@@ -14,8 +14,8 @@ from typing import Protocol, TypeVar
 
 from ..providers.base import ChosenModel
 from ..session.entries import BranchSummaryRecord, Entry, SettingRecord, Waiting
-from ..session.finding import hidden
-from ..session.rewind import (
+from ..session.moving.finding import hidden
+from ..session.moving.rewind import (
     Move,
     before_turn,
     fork_of,
@@ -26,9 +26,9 @@ from ..session.rewind import (
     undo,
     undo_head,
 )
+from ..session.moving.turns import is_user, pictures, said
 from ..session.session import Session
 from ..session.tree import Tree
-from ..session.turns import is_user, pictures, said
 from .aside import AsideFailed, ask_aside
 from .drafts import Drafts
 from .ease import AT_ONCE, at_ease

@@ -18,11 +18,11 @@ from governors.microcompact import image_stub, stub
 from governors.report import Action, Governed, Report
 
 from ..session.entries import EditRecord, Entry, HeadRecord, MessageRecord, Pinned, ResultRecord
-from ..session.pins import fit_pins, pins_message, pins_to_carry
-from ..session.projection import Projection
-from ..session.ranges import newest_head, range_of
-from ..session.redaction import carried_summary, stale_at
-from ..session.standing import Standing, carried_settings
+from ..session.view.pins import fit_pins, pins_message, pins_to_carry
+from ..session.view.projection import Projection
+from ..session.view.ranges import newest_head, range_of
+from ..session.view.redaction import carried_summary, stale_at
+from ..session.view.standing import Standing, carried_settings
 
 #: The tokens that a model may find in a message.
 Measure: TypeAlias = Callable[[UserMessage], int]

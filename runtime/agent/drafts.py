@@ -24,8 +24,8 @@ from governors.wire.encoder import Encoder
 
 from ..providers.base import ModelInfo
 from ..session.entries import Entry
-from ..session.live import LiveProjection
-from ..session.projection import Projection
+from ..session.view.live import LiveProjection
+from ..session.view.projection import Projection
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 from governors.budget import Budget
 
 from ..providers.base import ChosenModel, Problem
-from ..session.standing import LEARNED
+from ..session.view.standing import LEARNED
 
 _SAFETY = 1.05  # beyond the ratio that one overflow showed
 _BLIND_SHRINK = 0.75  # of the last estimate, when the provider told no numbers

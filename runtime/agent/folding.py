@@ -15,7 +15,7 @@ from typing import Any
 from ..prompt.pressure import takes
 from ..providers.base import ModelInfo
 from ..session.entries import SettingRecord
-from ..session.sections import SystemState
+from ..session.view.sections import SystemState
 
 
 def fold_setting(info: ModelInfo) -> str:

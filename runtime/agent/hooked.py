@@ -36,7 +36,7 @@ from ..providers.base import ChosenModel, ModelInfo
 from ..sections import Section, Sections, tagged
 from ..session.entries import EditRecord, Entry, MessageRecord, PayloadChange, RequestRecord
 from ..session.session import Session
-from ..session.standing import Standing
+from ..session.view.standing import Standing
 from .decided import without_thinking
 from .drafts import Drafts
 from .ease import at_ease

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from governors.messages import Image, Text
 
 from ..session.entries import Entry, InboxState, MessageRecord, Waiting
-from ..session.standing import Standing, standing_of
+from ..session.view.standing import Standing, standing_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,9 @@ from ..session.entries import (
     RedactRecord,
     ResultRecord,
 )
-from ..session.finding import entry_of, find, hidden, newest_message
-from ..session.redaction import stale_summaries
+from ..session.moving.finding import entry_of, find, hidden, newest_message
 from ..session.session import Session
+from ..session.view.redaction import stale_summaries
 from .branches import Ground, whole
 
 _SHOWN = (MessageRecord, ResultRecord, BranchSummaryRecord, ExtensionRecord)

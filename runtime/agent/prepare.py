@@ -35,10 +35,10 @@ from ..session.entries import (
     SettingRecord,
     SystemRecord,
 )
-from ..session.live import moves_what_was_shown
-from ..session.projection import Projection, system_state
-from ..session.sections import SystemState, front
-from ..session.standing import Standing, standing_of
+from ..session.view.live import moves_what_was_shown
+from ..session.view.projection import Projection, system_state
+from ..session.view.sections import SystemState, front
+from ..session.view.standing import Standing, standing_of
 from .decided import records_of, without_pins
 from .drafts import Drafts, Frame, Place
 from .fit import Fit, budget_of

@@ -53,7 +53,7 @@ from ..session.entries import (
     SettingRecord,
 )
 from ..session.session import Session
-from ..session.standing import Standing
+from ..session.view.standing import Standing
 from .announce import Announcer
 from .drafts import Drafts
 from .ease import at_ease

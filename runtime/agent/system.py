@@ -19,9 +19,9 @@ from ..prompt.pressure import TOKEN_BYTES, Told, keep_shown, room_of, shed
 from ..providers.base import ChosenModel
 from ..sections import LEFT_OUT, Sections, diff
 from ..session.entries import SettingRecord, SystemRecord
-from ..session.projection import Projection
-from ..session.sections import SystemState
 from ..session.session import Session
+from ..session.view.projection import Projection
+from ..session.view.sections import SystemState
 from .equipment import Equipment
 from .folding import fold_change
 

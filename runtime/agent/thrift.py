@@ -16,7 +16,7 @@ from governors.policy import Moment
 from ..providers.base import ChosenModel, ModelInfo
 from ..providers.pricing import economy_prices
 from ..session.entries import Entry, MessageRecord, OutcomeRecord, RequestRecord
-from ..session.live import moves_what_was_shown
+from ..session.view.live import moves_what_was_shown
 
 
 def warms(info: ModelInfo, wish: bool | None) -> bool:

@@ -11,10 +11,10 @@ from anyio.abc import TaskGroup
 from ..events import Notice
 from ..hooks.running import Hooks
 from ..providers.base import ChosenModel
-from ..session.live import LiveStanding
-from ..session.recall import recall
 from ..session.session import Session
-from ..session.standing import Standing
+from ..session.view.live import LiveStanding
+from ..session.view.recall import recall
+from ..session.view.standing import Standing
 from ..tools.base import ToolContext
 from .announce import Announcer
 from .calls import Workbench

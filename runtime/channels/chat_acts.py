@@ -12,7 +12,7 @@ from governors.tokens import load_vocabulary
 
 from ..agent.renewing import WARMING
 from ..session.entries import SettingRecord
-from ..session.spending import share_of
+from ..session.view.spending import share_of
 from .commands import COMMANDS, KEYS
 from .opening import TOOLS_OFF, short_id, tools_off
 from .recap import used_tokens

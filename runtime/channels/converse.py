@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup
 
 from ..agent.agent import Agent
 from ..events import Event
-from ..session.spending import spent
+from ..session.view.spending import spent
 from ..workspace import default_workspace, find_workspace
 from .base import Host
 from .blocks import Block

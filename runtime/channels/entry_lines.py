@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from governors.messages import Image, Text, Thinking, ToolCall
 
-from ..session.codec import encode_entry
 from ..session.entries import Entry, ExtensionRecord, InboxRecord, MessageRecord, ResultRecord
-from ..session.redaction import REDACTED
-from ..session.wrapping import opening_of
+from ..session.format.codec import encode_entry
+from ..session.view.redaction import REDACTED
+from ..session.view.wrapping import opening_of
 
 _PLACE = ("id", "parent", "at", "until", "type")
 

@@ -10,7 +10,7 @@ import anyio.to_thread
 from ..agent.branches import whole
 from ..errors import SessionError
 from ..session.entries import Blob, ExtensionRecord, ResultRecord
-from ..session.finding import entry_of, hidden, newest_message
+from ..session.moving.finding import entry_of, hidden, newest_message
 from .entry_lines import entry_lines, entry_title
 from .reducer import Line
 from .sanitize import clean

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..agent.agent import Agent
 from ..providers.base import ChosenModel
-from ..session.finding import hidden
+from ..session.moving.finding import hidden
 from ..session.store import is_generated
 from .recap import recap
 from .reducer import Line

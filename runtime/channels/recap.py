@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from governors.messages import UNFINISHED, ToolCall
 
 from ..session.entries import Entry, MessageRecord, OutcomeRecord, RequestRecord, ResultRecord
-from ..session.redaction import REDACTED
-from ..session.turns import said
+from ..session.moving.turns import said
+from ..session.view.redaction import REDACTED
 from .reducer import Line
 from .sanitize import clean, one_line
 from .wording import plural

@@ -11,7 +11,7 @@ import anyio.to_thread
 
 from ..agent.agent import Agent
 from ..errors import ConfigError, ModelUnavailable, SessionError
-from ..session.rewind import session_model
+from ..session.moving.rewind import session_model
 from ..session.store import SessionStore
 from .base import Host
 

@@ -16,7 +16,7 @@ from governors.messages import Text
 from ..agent.agent import Agent
 from ..errors import ToolError
 from ..session.entries import ExtensionRecord, NoteRecord
-from ..session.wrapping import SHELL
+from ..session.view.wrapping import SHELL
 from ..tools.base import ToolContext, ToolOutput, text_output
 from ..tools.output import LEAST_LIMIT, OUTPUT_LIMIT, finish
 from ..tools.shell import LONGEST

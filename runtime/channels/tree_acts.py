@@ -9,12 +9,12 @@ from types import MappingProxyType
 from ..agent.aside import AsideFailed
 from ..agent.branches import Moved, whole, with_tree
 from ..errors import SessionError
-from ..session.finding import find, hidden
-from ..session.forking import fork_tree
-from ..session.outline import outline
-from ..session.rewind import session_model
+from ..session.moving.finding import find, hidden
+from ..session.moving.forking import fork_tree
+from ..session.moving.outline import outline
+from ..session.moving.rewind import session_model
+from ..session.moving.turns import turns_of
 from ..session.tree import Tree
-from ..session.turns import turns_of
 from .opening import short_id
 from .recap import recap
 from .reducer import Line, Shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..session.outline import Branch, Outline, Row
+from ..session.moving.outline import Branch, Outline, Row
 from .sanitize import one_line
 from .wording import plural
 

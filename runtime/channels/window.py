@@ -15,9 +15,9 @@ from ..agent.fit import budget_of, known_fit
 from ..agent.folding import as_told
 from ..providers.base import ChosenModel
 from ..session.entries import Entry
-from ..session.projection import projection_of, rendering_of
-from ..session.sections import front
-from ..session.standing import Standing
+from ..session.view.projection import projection_of, rendering_of
+from ..session.view.sections import front
+from ..session.view.standing import Standing
 from .reducer import Line
 
 

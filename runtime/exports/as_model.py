@@ -23,10 +23,10 @@ from ..errors import SessionError
 from ..hooks.payload import changed
 from ..providers.base import ModelInfo
 from ..session.entries import Entry, RequestRecord, SettingRecord
-from ..session.projection import Projection, project
-from ..session.redaction import redacted_entries
-from ..session.sections import front
 from ..session.tree import Tree
+from ..session.view.projection import Projection, project
+from ..session.view.redaction import redacted_entries
+from ..session.view.sections import front
 from .segments import tip_of
 from .veil import hidden_entries, veiled
 

@@ -16,8 +16,8 @@ from governors.messages import Image, Text, Thinking, ToolSpec, Usage
 
 from ..errors import MoonwakeError
 from ..session.entries import Entry, Header, HeadRecord, SystemRecord
-from ..session.projection import system_state
 from ..session.tree import Tree
+from ..session.view.projection import system_state
 from ..version import __version__
 from .marks import picture
 from .segments import tip_of, transcript

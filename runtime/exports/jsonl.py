@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ..session.blobs import BlobStore
-from ..session.codec import encode_entry, encode_header
 from ..session.entries import (
     OFF_BRANCH,
     Blob,
@@ -24,6 +22,8 @@ from ..session.entries import (
     RedactRecord,
     ResultRecord,
 )
+from ..session.format.blobs import BlobStore
+from ..session.format.codec import encode_entry, encode_header
 from ..session.tree import Tree
 from .segments import tip_of
 from .veil import veiled

@@ -22,7 +22,7 @@ from ..session.entries import (
     SystemRecord,
     UnknownRecord,
 )
-from ..session.wrapping import SHELL
+from ..session.view.wrapping import SHELL
 from .transcript import Mark, MarkKind
 
 _DONE = {

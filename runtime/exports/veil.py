@@ -4,7 +4,7 @@ Pure. Laws:
 - The content of a redacted entry stands nowhere in what `veiled` gives: not in the entry, not in the inbox entry that
   it was delivered from, not in edits, labels or pins of it, nor in quotes or waiting input that heads carry.
 - A summary that was made from it before it was redacted may hold it in other words, so its text is left out too, and it
-  says that it is stale (which ones are: `session/redaction.py`).
+  says that it is stale (which ones are: `session/view/redaction.py`).
 - Places stay: ids, parents, times, types, and which result answers which call. Without redactions the entries come
   back as they are.
 """
@@ -36,7 +36,7 @@ from ..session.entries import (
     SystemRecord,
     UnknownRecord,
 )
-from ..session.redaction import REDACTED, stale_summaries
+from ..session.view.redaction import REDACTED, stale_summaries
 
 STALE = "[redacted: this summary is stale; something that it was made from was redacted later]"
 _HIDDEN = (Text(REDACTED),)

@@ -15,10 +15,10 @@ from typing import TypeAlias
 from governors.messages import AssistantMessage, Message, Messages, Text, Thinking, ToolResult, UserMessage
 from governors.repair import legal_content
 
-from ..session.edits import LEFT_OUT
 from ..session.entries import BranchSummaryRecord, EditRecord, Entry, ExtensionRecord, MessageRecord, ResultRecord
-from ..session.projection import project
-from ..session.wrapping import INTERRUPTED, opening_of, wrapped
+from ..session.view.edits import LEFT_OUT
+from ..session.view.projection import project
+from ..session.view.wrapping import INTERRUPTED, opening_of, wrapped
 
 DifferenceRecord: TypeAlias = EditRecord | ExtensionRecord
 

@@ -15,12 +15,12 @@ from typing import Any
 from governors.tokens import Counter, system_tokens, tools_tokens
 
 from ..errors import MoonwakeError, SessionError
-from ..session.codec import BadLine
 from ..session.entries import HeadRecord
+from ..session.format.codec import BadLine
+from ..session.format.reading import read_session
 from ..session.import_ import look_at, read_file
-from ..session.projection import project
-from ..session.reading import read_session
 from ..session.tree import Tree
+from ..session.view.projection import project
 from .conversations import Timed, trace_of
 from .imported import conversations, seconds
 from .segments import is_segment, read_segment

@@ -16,15 +16,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import SessionError
-from .blobs import BlobStore
-from .codec import BadLine, encode_header
-from .disk import put_file
 from .entries import Header
-from .locking import lock, unlock
-from .log import REAL_DISK, Disk, LogFile
-from .reading import Finding, Reading, numbered, read_session
-from .recovery import recover
-from .tail import read_from_tail
+from .format.blobs import BlobStore
+from .format.codec import BadLine, encode_header
+from .format.reading import Finding, Reading, numbered, read_session
+from .format.tail import read_from_tail
+from .writing.disk import put_file
+from .writing.locking import lock, unlock
+from .writing.log import REAL_DISK, Disk, LogFile
+from .writing.recovery import recover
 
 _OPEN = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 

@@ -14,14 +14,14 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from .blobs import BlobStore
 from .entries import Entry, Header, Record
-from .log import LogFile
+from .format.blobs import BlobStore
+from .format.reading import Finding
 from .opening import create_log, open_log, read_rest
 from .placing import needs_older
-from .reading import Finding
 from .tree import Tree
-from .writer import Writer
+from .writing.log import LogFile
+from .writing.writer import Writer
 
 
 class Session:

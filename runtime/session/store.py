@@ -18,21 +18,21 @@ import anyio
 import anyio.to_thread
 
 from ..errors import SessionError
-from .blobs import BlobStore, FolderBlobs
-from .codec import BadLine, decode_header
 from .entries import Header
-from .listing import Filter as Filter
-from .listing import Find as Find
-from .listing import Listing as Listing
-from .listing import SessionInfo as SessionInfo
-from .listing import State as State
+from .format.blobs import BlobStore, FolderBlobs
+from .format.codec import BadLine, decode_header
+from .index.listing import Filter as Filter
+from .index.listing import Find as Find
+from .index.listing import Listing as Listing
+from .index.listing import SessionInfo as SessionInfo
+from .index.listing import State as State
 from .names import file_name as file_name
 from .names import is_file_name, is_part, name_in
 from .names import is_generated as is_generated
 from .session import Session, create_session, open_session
 
 if TYPE_CHECKING:
-    from .index import SessionIndex
+    from .index.index import SessionIndex
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ class SessionStore:
 
     @cached_property
     def index(self) -> SessionIndex:
-        from .index import SessionIndex  # with SQLite: not loaded before somebody lists
+        from .index.index import SessionIndex  # with SQLite: not loaded before somebody lists
 
         blobs = self.blobs
         if isinstance(blobs, FolderBlobs):  # what a talk has just read stays in memory, whatever is indexed

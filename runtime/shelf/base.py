@@ -17,10 +17,10 @@ from typing import Any
 from ..app import new_session_id, utc_now
 from ..channels.plain import write_text
 from ..channels.sanitize import clean
-from ..session.blobs import FolderBlobs
+from ..session.format.blobs import FolderBlobs
+from ..session.format.reading import Reading
 from ..session.naming import Named, find_session
 from ..session.opening import read_log
-from ..session.reading import Reading
 from ..session.store import SessionStore
 from ..workspace import Workspace, open_workspace
 

@@ -7,8 +7,8 @@ import anyio.to_thread
 from ..app import utc_now
 from ..errors import SessionError
 from ..session.entries import ArchiveRecord, LabelRecord, MessageRecord, PinRecord, Record, ResultRecord
-from ..session.finding import find
-from ..session.forking import fork_session
+from ..session.moving.finding import find
+from ..session.moving.forking import fork_session
 from ..session.naming import short_id
 from ..session.session import open_session
 from ..session.tree import Tree

@@ -9,10 +9,10 @@ from typing import Any
 
 from ..channels.sanitize import clean
 from ..exports.wording import plural
-from ..session.erasing import erase_redacted
-from ..session.gc import collect_garbage
+from ..session.care.erasing import erase_redacted
+from ..session.care.gc import collect_garbage
+from ..session.care.verify import Verification, verify, verify_all
 from ..session.naming import short_id
-from ..session.verify import Verification, verify, verify_all
 from .base import Shelf, put, put_json, say
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
-from ..session.listing import Filter, Find, SessionInfo
+from ..session.index.listing import Filter, Find, SessionInfo
 from .base import Shelf, columns, put, put_json, say
 from .printing import find_lines, index_notes, listing_lines, listing_notes
 

@@ -27,7 +27,7 @@ from ..exports.wording import (
     result_size,
     speaker,
 )
-from ..session.listing import Find, Listing, SessionInfo, State
+from ..session.index.listing import Find, Listing, SessionInfo, State
 from ..session.naming import short_id
 
 _LONGEST_NAME = 20

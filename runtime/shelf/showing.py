@@ -18,9 +18,9 @@ from ..errors import ConfigError, MoonwakeError
 from ..exports import Seen, as_model, chosen, request_at, to_atif, to_html, to_jsonl, to_markdown, transcript, veiled
 from ..exports.jsonl import inlined
 from ..providers.base import ModelInfo
-from ..session.codec import encode_entry, encode_header
 from ..session.entries import Entry, RequestRecord
-from ..session.reading import Reading
+from ..session.format.codec import encode_entry, encode_header
+from ..session.format.reading import Reading
 from ..session.tree import Tree
 from .base import Shelf, line_columns, put, put_json, say
 from .printing import seen_lines, transcript_lines

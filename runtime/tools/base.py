@@ -24,7 +24,7 @@ DEFAULT_TIMEOUT = 120.0
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """Where a call runs: the workspace it is confined to, and whose call it is. `recall` reads back what is out of
-    the model's view (see `runtime.session.recall`)."""
+    the model's view (see `runtime.session.view.recall`)."""
 
     workspace: Path
     agent: str

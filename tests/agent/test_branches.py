@@ -33,11 +33,11 @@ from runtime.session.entries import (
     SystemRecord,
     Waiting,
 )
+from runtime.session.moving.outline import outline
+from runtime.session.moving.turns import said
 from runtime.session.opening import read_log
-from runtime.session.outline import outline
-from runtime.session.projection import project
 from runtime.session.tree import Tree
-from runtime.session.turns import said
+from runtime.session.view.projection import project
 from tests.agents import Talk, of, talk
 from tests.session.logs import line
 

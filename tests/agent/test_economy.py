@@ -15,8 +15,8 @@ from runtime import Call, Reply, tool
 from runtime.agent.thrift import thrift_of
 from runtime.events import HistoryEdited, ToolFinished, TurnFinished
 from runtime.session.entries import EditRecord, HeadRecord, OutcomeRecord, RequestRecord, ResultRecord
-from runtime.session.recall import recall
-from runtime.session.standing import standing_of
+from runtime.session.view.recall import recall
+from runtime.session.view.standing import standing_of
 from tests.agents import Talk, assert_prefix_law, of, talk
 
 

@@ -10,7 +10,8 @@ import pytest
 from runtime import Call, Reply, tool
 from runtime.agent.states import State
 from runtime.errors import SessionError
-from runtime.session.blobs import FolderBlobs
+from runtime.session.care.erasing import erase_redacted
+from runtime.session.care.erasure import ERASED_SUMMARY
 from runtime.session.entries import (
     EditRecord,
     HeadRecord,
@@ -20,11 +21,10 @@ from runtime.session.entries import (
     OutcomeRecord,
     PinRecord,
 )
-from runtime.session.erasing import erase_redacted
-from runtime.session.erasure import ERASED_SUMMARY
-from runtime.session.forking import fork_session
-from runtime.session.projection import project
-from runtime.session.turns import said
+from runtime.session.format.blobs import FolderBlobs
+from runtime.session.moving.forking import fork_session
+from runtime.session.moving.turns import said
+from runtime.session.view.projection import project
 from tests.agent.test_branches import assert_prefix_law_on_branches, words
 from tests.agents import Talk, talk
 

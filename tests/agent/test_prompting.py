@@ -11,8 +11,8 @@ from runtime.prompt.builder import PromptBuilder
 from runtime.providers.scripted import Scripted
 from runtime.sections import LEFT_OUT
 from runtime.session.entries import HeadRecord, OutcomeRecord, RequestRecord, SettingRecord, SystemRecord
-from runtime.session.projection import system_state
-from runtime.session.sections import SystemState, state_of
+from runtime.session.view.projection import system_state
+from runtime.session.view.sections import SystemState, state_of
 from runtime.workspace import init_workspace, open_workspace
 from tests.agents import Talk, assert_prefix_law, of, talk
 

@@ -31,7 +31,7 @@ from runtime.events import (
 )
 from runtime.session.entries import InboxRecord, MessageRecord, OutcomeRecord, ResultRecord
 from runtime.session.opening import read_log
-from runtime.session.projection import project
+from runtime.session.view.projection import project
 from tests.agents import Talk, assert_prefix_law, of, talk
 
 

@@ -23,7 +23,7 @@ from runtime.exports.transcript import Mark, Said
 from runtime.providers.base import CacheTerms, ChosenModel, Price
 from runtime.session.entries import Entry, MessageRecord, OutcomeRecord, RequestRecord
 from runtime.session.opening import read_log
-from runtime.session.spending import share_of, spent
+from runtime.session.view.spending import share_of, spent
 from runtime.shelf.base import shelf
 from runtime.shelf.showing import show_as_model
 from tests.agent.test_saving import watched

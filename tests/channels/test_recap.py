@@ -11,7 +11,7 @@ from runtime import Call, Reply
 from runtime.agent.aside import AsideFailed
 from runtime.channels.opening import TOOLS_OFF, opening_lines, short_path
 from runtime.channels.recap import folded, interrupted, recap, used_tokens
-from runtime.session.spending import spent
+from runtime.session.view.spending import spent
 from tests.agents import talk
 
 

@@ -14,8 +14,8 @@ from runtime.channels.entry_lines import entry_lines, entry_title
 from runtime.channels.reducer import Line
 from runtime.channels.render import Renderer
 from runtime.channels.talk import ACTS, Talk
-from runtime.session.codec import encode_entry, encode_header
 from runtime.session.entries import Entry, Header, MessageRecord, PinRecord, RedactRecord, ResultRecord, SettingRecord
+from runtime.session.format.codec import encode_entry, encode_header
 from tests.channels.test_talk import Hold, Watching, sitting
 from tests.session.logs import Log
 from tests.session.records import AT, user

@@ -25,7 +25,7 @@ from runtime.session.entries import (
     ResultRecord,
     Waiting,
 )
-from runtime.session.redaction import carried_summary, stale_summaries
+from runtime.session.view.redaction import carried_summary, stale_summaries
 from tests.session.logs import Log
 
 HEADER = Header(id="0193-demo", agent="assistant", created="2026-11-30T18:00:00Z", channel="terminal")

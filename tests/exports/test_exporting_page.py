@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from runtime.exports import to_jsonl
-from runtime.session.listing import Find, SessionInfo
+from runtime.session.index.listing import Find, SessionInfo
 from runtime.session_commands import sessions
 
 from .growing_logs import HEADER

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from governors.messages import Image, Text, Thinking, ToolCall, Usage
 from runtime.errors import MoonwakeError
 from runtime.exports import to_atif, to_jsonl
-from runtime.session.blobs import FolderBlobs
 from runtime.session.entries import LabelRecord, LeafRecord, MessageRecord, OutcomeRecord, PinRecord, ResultRecord
-from runtime.session.projection import project
-from runtime.session.reading import read_session
+from runtime.session.format.blobs import FolderBlobs
+from runtime.session.format.reading import read_session
 from runtime.session.tree import Tree
+from runtime.session.view.projection import project
 from tests.session.logs import Log
 
 from .growing_logs import HEADER, Growing, growing_logs

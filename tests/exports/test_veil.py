@@ -20,7 +20,7 @@ from runtime.session.entries import (
     RedactRecord,
     ResultRecord,
 )
-from runtime.session.reading import read_session
+from runtime.session.format.reading import read_session
 from runtime.shelf.printing import transcript_lines
 from tests.session.logs import Log
 

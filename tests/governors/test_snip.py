@@ -223,13 +223,19 @@ def test_the_next_call_needs_no_cut(
 def test_what_can_be_made_to_fit_is(
     problem: tuple[Messages, list[int], int, int, int, Callable[[str], int]],
 ) -> None:
-    """Over the room only when the lead, the turn's user messages, its patches and the marker alone are."""
+    """Over the room only when the lead, the turn's user messages, all patches and the marker alone are."""
     messages, sizes, room, turn, lead, measure = problem
     cut = snip(messages, sizes, room, turn=turn, lead=lead, measure=measure)
     size_of = {id(message): size for message, size in zip(messages, sizes, strict=True)}
     kept = messages if cut is None else apply_snip(messages, cut, lead=lead)
     left = sum(size_of.get(id(message), measure("")) for message in kept)
-    must = sum(sizes[:lead]) + sum(
+    carried_on = [
+        size
+        for message, size in zip(messages[lead:turn], sizes[lead:turn], strict=True)
+        if type(message) is SystemPatch
+    ]
+    must = sum(sizes[:lead]) + max(sum(carried_on), measure("") if len(carried_on) > 1 else 0)
+    must += sum(
         size
         for message, size in zip(messages[turn:], sizes[turn:], strict=True)
         if isinstance(message, UserMessage | SystemPatch)

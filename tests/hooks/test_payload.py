@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.hooks.payload import changed, changes_between
-from runtime.session.codec import decode_entry, encode_entry
 from runtime.session.entries import Entry, PayloadChange, RequestRecord
+from runtime.session.format.codec import decode_entry, encode_entry
 
 LEAVES = (
     st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([0.0, 1.0, 0.5]) | st.text("ab/~0é", max_size=3)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from governors.messages import Text
-from runtime.session.codec import BadLine, encode_batch, encode_header
 from runtime.session.entries import (
     ArchiveRecord,
     Header,
@@ -20,12 +19,13 @@ from runtime.session.entries import (
     Record,
     RedactRecord,
 )
-from runtime.session.listing import milliseconds
+from runtime.session.format.codec import BadLine, encode_batch, encode_header
+from runtime.session.format.reading import Reading, read_session
+from runtime.session.index.listing import milliseconds
+from runtime.session.index.words import parse_query
 from runtime.session.names import file_name
 from runtime.session.placing import place
-from runtime.session.reading import Reading, read_session
 from runtime.session.tree import Tree
-from runtime.session.words import parse_query
 
 
 class Sessions:

@@ -30,13 +30,13 @@ from runtime.session.entries import (
     ResultRecord,
     SystemRecord,
 )
-from runtime.session.pins import pins_to_carry
 from runtime.session.placing import place
-from runtime.session.projection import Projection, project
-from runtime.session.ranges import Range, newest_head
-from runtime.session.redaction import carried_summary, stale_summaries
-from runtime.session.standing import standing_of
 from runtime.session.tree import Tree
+from runtime.session.view.pins import pins_to_carry
+from runtime.session.view.projection import Projection, project
+from runtime.session.view.ranges import Range, newest_head
+from runtime.session.view.redaction import carried_summary, stale_summaries
+from runtime.session.view.standing import standing_of
 
 from .records import AT
 

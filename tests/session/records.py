@@ -8,7 +8,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from governors.messages import Image, StopReason, Text, Thinking, ToolCall, ToolSpec, Usage
-from runtime.session.codec import encode_batch, encode_header
 from runtime.session.entries import (
     ArchiveRecord,
     Baseline,
@@ -37,6 +36,7 @@ from runtime.session.entries import (
     UnknownRecord,
     Waiting,
 )
+from runtime.session.format.codec import encode_batch, encode_header
 
 HEADER = Header(id="0193", agent="assistant", created="2026-11-30T18:00:00Z")
 AT = "2026-11-30T18:00:01.250Z"

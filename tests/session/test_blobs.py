@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.session.blobs import FolderBlobs
 from runtime.session.entries import Blob
+from runtime.session.format.blobs import FolderBlobs
 
 from .records import patient
 
@@ -159,7 +159,7 @@ def test_threads_that_put_the_same_content_agree(blobs: FolderBlobs) -> None:
 _PUT = """
 import sys
 from pathlib import Path
-from runtime.session.blobs import FolderBlobs
+from runtime.session.format.blobs import FolderBlobs
 blobs = FolderBlobs(Path(sys.argv[1]))
 for number in range(60):
     blob = blobs.put("shared" * 5_000 + str(number % 6))
@@ -181,7 +181,7 @@ def test_processes_that_put_the_same_content_agree(blobs: FolderBlobs) -> None:
 def test_a_full_disk_leaves_no_half_file(blobs: FolderBlobs) -> None:
     """The caller gets the `OSError`; neither the name nor anything beside it stands there."""
     code = (
-        "import resource, sys; from pathlib import Path; from runtime.session.blobs import FolderBlobs\n"
+        "import resource, sys; from pathlib import Path; from runtime.session.format.blobs import FolderBlobs\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))\n"
         "blobs = FolderBlobs(Path(sys.argv[1]))\n"
         "blobs.put('x' * 9_000)\n"
@@ -236,7 +236,7 @@ def test_a_blob_that_another_process_removed_is_written_again(blobs: FolderBlobs
 _KILLED = """
 import os, sys
 from pathlib import Path
-from runtime.session.blobs import FolderBlobs
+from runtime.session.format.blobs import FolderBlobs
 
 def put(folder, left):
     def count(event, args):

@@ -14,15 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from governors.messages import Image, Text
-from runtime.session.codec import (
-    BadLine,
-    decode_batch,
-    decode_entry,
-    decode_header,
-    encode_batch,
-    encode_entry,
-    encode_header,
-)
 from runtime.session.entries import (
     Baseline,
     Blob,
@@ -41,8 +32,17 @@ from runtime.session.entries import (
     UnknownRecord,
     Waiting,
 )
-from runtime.session.large import LARGE, LARGE_TEXT, MISSING_IMAGE, MISSING_TEXT, Shelf
-from runtime.session.shapes import Unusual, exact
+from runtime.session.format.codec import (
+    BadLine,
+    decode_batch,
+    decode_entry,
+    decode_header,
+    encode_batch,
+    encode_entry,
+    encode_header,
+)
+from runtime.session.format.large import LARGE, LARGE_TEXT, MISSING_IMAGE, MISSING_TEXT, Shelf
+from runtime.session.format.shapes import Unusual, exact
 
 from .records import AT, HEADER, KNOWN, entries, ids, patient, records, texts, user
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from runtime.errors import SessionError
-from runtime.session.codec import encode_batch
-from runtime.session.commit import Committer
 from runtime.session.entries import Header
-from runtime.session.handover import Commit
-from runtime.session.journal import Journal, JournalRecord, decode_records, encode_record, journal_folder
-from runtime.session.locking import unlock
-from runtime.session.log import LogFile
+from runtime.session.format.codec import encode_batch
 from runtime.session.opening import create_log, open_log, read_log
+from runtime.session.writing.commit import Committer
+from runtime.session.writing.handover import Commit
+from runtime.session.writing.journal import Journal, JournalRecord, decode_records, encode_record, journal_folder
+from runtime.session.writing.locking import unlock
+from runtime.session.writing.log import LogFile
 
 from .disks import BROKEN, FULL, FakeDisk, GatedDisk
 from .records import HEADER, chain
@@ -284,7 +284,7 @@ def test_a_session_that_somebody_has_open_keeps_the_journal(folder: Path) -> Non
     group.die()
     for path in group.paths():
         group.disk.lose(path)
-    from runtime.session.locking import lock
+    from runtime.session.writing.locking import lock
 
     held = lock(group.paths()[0])
     log, _ = open_log(group.paths()[1])

@@ -18,7 +18,9 @@ import pytest
 
 from governors.messages import Image, Text
 from runtime.errors import SessionError, SessionLocked
-from runtime.session.blobs import FolderBlobs
+from runtime.session.care.erasing import erase_redacted
+from runtime.session.care.gc import collect_garbage
+from runtime.session.care.verify import Verification, verify
 from runtime.session.entries import (
     Baseline,
     HeadRecord,
@@ -27,12 +29,10 @@ from runtime.session.entries import (
     RedactRecord,
     ResultRecord,
 )
-from runtime.session.erasing import erase_redacted
-from runtime.session.gc import collect_garbage
-from runtime.session.projection import project
+from runtime.session.format.blobs import FolderBlobs
 from runtime.session.session import Session
 from runtime.session.store import SessionStore
-from runtime.session.verify import Verification, verify
+from runtime.session.view.projection import project
 
 from .logs import call, line
 from .records import AT, user

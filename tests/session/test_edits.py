@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from governors.messages import AssistantMessage, Image, Text, Thinking, ToolResult, UserMessage
 from governors.repair import repair
-from runtime.session.edits import LEFT_OUT
 from runtime.session.entries import BranchSummaryRecord, EditRecord, LeafRecord, MessageRecord
-from runtime.session.rendering import OTHER_BRANCH
+from runtime.session.view.edits import LEFT_OUT
+from runtime.session.view.rendering import OTHER_BRANCH
 
 from .logs import Log, call
 

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from governors.messages import Image, Text, Thinking, ToolCall
 from runtime.errors import SessionError, SessionLocked
-from runtime.session.blobs import FolderBlobs
-from runtime.session.codec import encode_batch, encode_entry, encode_header
+from runtime.session.care.erasing import Erasure, erase_all, erase_redacted
+from runtime.session.care.erasure import ERASED, ERASED_SUMMARY, ERASURE, redacted_in
+from runtime.session.care.verify import verify
 from runtime.session.entries import (
     BranchSummaryRecord,
     EditRecord,
@@ -38,15 +39,14 @@ from runtime.session.entries import (
     UnknownRecord,
     Waiting,
 )
-from runtime.session.erasing import Erasure, erase_all, erase_redacted
-from runtime.session.erasure import ERASED, ERASED_SUMMARY, ERASURE, redacted_in
-from runtime.session.located import read_unopened
-from runtime.session.locking import lock
-from runtime.session.projection import project
-from runtime.session.redaction import stale_summaries
+from runtime.session.format.blobs import FolderBlobs
+from runtime.session.format.codec import encode_batch, encode_entry, encode_header
+from runtime.session.format.located import read_unopened
 from runtime.session.store import Filter, SessionStore
 from runtime.session.tree import Tree
-from runtime.session.verify import verify
+from runtime.session.view.projection import project
+from runtime.session.view.redaction import stale_summaries
+from runtime.session.writing.locking import lock
 
 from .logs import Log
 from .records import HEADER, patient
@@ -515,8 +515,8 @@ def test_all_sessions_of_a_folder(path: Path) -> None:
 _KILLED = """
 import os, shutil, sys
 from pathlib import Path
-from runtime.session.blobs import FolderBlobs
-from runtime.session.erasing import erase_redacted
+from runtime.session.format.blobs import FolderBlobs
+from runtime.session.care.erasing import erase_redacted
 
 STEPS = ("open", "os.rename", "os.remove", "os.chmod", "os.utime", "os.mkdir")
 
@@ -579,8 +579,8 @@ def test_a_crash_leaves_the_old_or_the_new_file(tmp_path: Path) -> None:
 _FULL_DISK = """
 import resource, sys
 from pathlib import Path
-from runtime.session.blobs import FolderBlobs
-from runtime.session.erasing import erase_redacted
+from runtime.session.format.blobs import FolderBlobs
+from runtime.session.care.erasing import erase_redacted
 path = Path(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 erase_redacted(path, FolderBlobs(path.parents[2] / "blobs"), now=2_000_000_000.0)

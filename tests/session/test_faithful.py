@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from governors.messages import Image, Text, Usage
-from runtime.session.codec import decode_batch, encode_batch
 from runtime.session.entries import (
     Blob,
     Entry,
@@ -23,7 +22,8 @@ from runtime.session.entries import (
     SettingRecord,
     UnknownRecord,
 )
-from runtime.session.faithful import reads_back
+from runtime.session.format.codec import decode_batch, encode_batch
+from runtime.session.format.faithful import reads_back
 
 from .records import AT, KNOWN, patient, user
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from governors.messages import Image, Text, Usage
 from runtime.errors import SessionError
-from runtime.session.blobs import FolderBlobs
+from runtime.session.care.erasure import ERASURE
 from runtime.session.entries import (
     Baseline,
     BranchSummaryRecord,
@@ -27,16 +27,16 @@ from runtime.session.entries import (
     ResultRecord,
     Waiting,
 )
-from runtime.session.erasure import ERASURE
-from runtime.session.forking import branch_as_session, fork_session, fork_tree
-from runtime.session.live import LiveStanding
+from runtime.session.format.blobs import FolderBlobs
+from runtime.session.moving.forking import branch_as_session, fork_session, fork_tree
+from runtime.session.moving.rewind import fork_point, undo, undo_head
 from runtime.session.opening import read_log
-from runtime.session.projection import project
-from runtime.session.rewind import fork_point, undo, undo_head
-from runtime.session.spending import spent
-from runtime.session.standing import standing_of
 from runtime.session.store import SessionStore
 from runtime.session.tree import Tree
+from runtime.session.view.live import LiveStanding
+from runtime.session.view.projection import project
+from runtime.session.view.spending import spent
+from runtime.session.view.standing import standing_of
 
 from .logs import Log, call
 from .records import AT, patient, user

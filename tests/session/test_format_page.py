@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from runtime.session.codec import encode_entry
 from runtime.session.entries import LeafRecord, Record
+from runtime.session.format.codec import encode_entry
+from runtime.session.format.reading import read_session
 from runtime.session.names import file_name
-from runtime.session.reading import read_session
 from runtime.session.store import ENDING
 from runtime.session.tree import Tree
 from runtime.session.typed import NAME

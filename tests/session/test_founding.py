@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from runtime.errors import SessionLocked
-from runtime.session.blobs import FolderBlobs
-from runtime.session.codec import encode_header
-from runtime.session.erasing import erase_redacted
-from runtime.session.founding import found_session
-from runtime.session.gc import DAY, collect_garbage
-from runtime.session.locking import lock, unlock
+from runtime.session.care.erasing import erase_redacted
+from runtime.session.care.gc import DAY, collect_garbage
+from runtime.session.format.blobs import FolderBlobs
+from runtime.session.format.codec import encode_header
 from runtime.session.opening import open_log, read_log
+from runtime.session.writing.founding import found_session
+from runtime.session.writing.locking import lock, unlock
 
 from .logs import Log
 from .records import HEADER, file_of

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.session.blobs import FolderBlobs
-from runtime.session.codec import encode_entry, encode_header
+from runtime.session.care.gc import DAY, HOUR, Collected, collect_garbage
 from runtime.session.entries import Blob
-from runtime.session.gc import DAY, HOUR, Collected, collect_garbage
-from runtime.session.locking import lock
+from runtime.session.format.blobs import FolderBlobs
+from runtime.session.format.codec import encode_entry, encode_header
+from runtime.session.writing.locking import lock
 
 from .records import HEADER, chain, file_of, patient
 

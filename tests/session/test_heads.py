@@ -7,7 +7,7 @@ import pytest
 from governors.messages import SystemPatch, ToolSpec
 from governors.snip import OMITTED_STEPS
 from runtime.session.entries import LeafRecord, SettingRecord
-from runtime.session.projection import INTERRUPTED, project
+from runtime.session.view.projection import INTERRUPTED, project
 
 from .logs import Log, call
 

@@ -21,7 +21,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from governors.messages import Image, Text, Thinking, ToolCall, Usage
-from runtime.session.codec import encode_batch
 from runtime.session.entries import (
     ArchiveRecord,
     Baseline,
@@ -39,8 +38,9 @@ from runtime.session.entries import (
     RequestRecord,
     ResultRecord,
 )
-from runtime.session.index import SessionIndex
-from runtime.session.listing import Filter, Listing
+from runtime.session.format.codec import encode_batch
+from runtime.session.index.index import SessionIndex
+from runtime.session.index.listing import Filter, Listing
 
 from .folders import Sessions, another_version, expected_finds, expected_list, garbage, half_a_schema, undo
 from .records import user
@@ -321,7 +321,7 @@ def test_a_find_says_what_a_person_needs_to_go_there(sessions: Sessions, index: 
         ("ประเทศไทยสวย", "ไทย"),
         ("안녕하세요 세계", "안녕"),
         ("great 🙂🚀", "🚀"),
-        ("see runtime/session/index.py", "session/index"),
+        ("see runtime/session/index/index.py", "session/index"),
         ("in C++ it is a->b", "c++ a->b"),
         ("the quick brown fox", '"quick brown" fo'),
         ("the quick brown fox", "quick* fox*"),
@@ -669,7 +669,7 @@ def test_processes_that_die_while_they_write_the_index_leave_a_right_one(session
         sessions.create(f"s{number}")
         sessions.append(f"s{number}", user(f"bread {number}"), reply("x " * 300))
     code = (
-        "import sys; from pathlib import Path; from runtime.session.index import SessionIndex\n"
+        "import sys; from pathlib import Path; from runtime.session.index.index import SessionIndex\n"
         "root = Path(sys.argv[1]); print(flush=True)\n"
         "while True:\n"
         "    with SessionIndex(root, root.parent / 'index.sqlite') as index: index.catch_up(); index.rebuild()\n"

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from governors.messages import Message, Text
 from runtime.session.entries import HeadRecord, RedactRecord
-from runtime.session.live import LiveProjection, LiveStanding
-from runtime.session.projection import project
-from runtime.session.standing import standing_of
 from runtime.session.tree import Tree
+from runtime.session.view.live import LiveProjection, LiveStanding
+from runtime.session.view.projection import project
+from runtime.session.view.standing import standing_of
 
 from .logs import Log
 from .random_logs import laws, logs

@@ -16,8 +16,8 @@ from filelock import FileLock
 from governors.messages import Text
 from runtime.errors import SessionError, SessionLocked
 from runtime.session.entries import Entry, MessageRecord, NoteRecord
-from runtime.session.log import REAL_DISK, LogFile
 from runtime.session.opening import create_log, open_log, read_log
+from runtime.session.writing.log import REAL_DISK, LogFile
 
 from .records import AT, HEADER, chain, file_of, user
 

@@ -13,12 +13,12 @@ import pytest
 
 from governors.messages import Image, Text
 from runtime.errors import SessionError, SessionLocked
-from runtime.session.codec import encode_entry
 from runtime.session.entries import Blob, Entry, Header, MessageRecord, ResultRecord
-from runtime.session.large import LARGE, MISSING_IMAGE
+from runtime.session.format.codec import encode_entry
+from runtime.session.format.large import LARGE, MISSING_IMAGE
 from runtime.session.opening import create_log, open_log, read_log
-from runtime.session.recall import recall
 from runtime.session.session import create_session, open_session
+from runtime.session.view.recall import recall
 
 from .logs import Log
 from .records import AT, HEADER, chain, file_of, user

@@ -15,9 +15,9 @@ from runtime.session.entries import (
     PinRecord,
     RedactRecord,
 )
-from runtime.session.outline import Branch, Outline, Row, outline
-from runtime.session.rewind import before_turn, retry, switch, undo
-from runtime.session.turns import opens
+from runtime.session.moving.outline import Branch, Outline, Row, outline
+from runtime.session.moving.rewind import before_turn, retry, switch, undo
+from runtime.session.moving.turns import opens
 
 from .logs import Log
 from .records import patient

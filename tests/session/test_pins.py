@@ -7,8 +7,8 @@ import pytest
 from governors.messages import Image, Text, Thinking, UserMessage
 from governors.repair import repair
 from runtime.session.entries import BranchSummaryRecord, HeadRecord, MessageRecord, Pinned
-from runtime.session.pins import PINNED, fit_pins, pins_message, shortened
-from runtime.session.ranges import newest_head
+from runtime.session.view.pins import PINNED, fit_pins, pins_message, shortened
+from runtime.session.view.ranges import newest_head
 
 from .logs import Log
 

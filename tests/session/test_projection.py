@@ -29,8 +29,8 @@ from runtime.session.entries import (
     SettingRecord,
     UnknownRecord,
 )
-from runtime.session.projection import INTERRUPTED, project, system_state
-from runtime.session.rendering import OTHER_BRANCH
+from runtime.session.view.projection import INTERRUPTED, project, system_state
+from runtime.session.view.rendering import OTHER_BRANCH
 
 from .logs import Log, call
 from .records import AT

@@ -22,9 +22,9 @@ from runtime.session.entries import (
     RequestRecord,
     ResultRecord,
 )
-from runtime.session.projection import Projection, project
-from runtime.session.reading import read_session
+from runtime.session.format.reading import read_session
 from runtime.session.tree import Tree
+from runtime.session.view.projection import Projection, project
 
 from .logs import Log
 from .random_logs import ACTIONS, act, laws, logs

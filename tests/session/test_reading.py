@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.session.codec import BadLine, encode_entry, encode_header
 from runtime.session.entries import Entry, IntentRecord, LeafRecord, NoteRecord, Record, SettingRecord
+from runtime.session.format.codec import BadLine, encode_entry, encode_header
+from runtime.session.format.reading import Reading, read_session
 from runtime.session.opening import open_log
-from runtime.session.reading import Reading, read_session
 from runtime.session.tree import Tree
 
 from .records import AT, HEADER, batches, chain, file_of, patient, user

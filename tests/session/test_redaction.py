@@ -6,9 +6,9 @@ import pytest
 
 from governors.messages import Text
 from runtime.session.entries import BranchSummaryRecord, ExtensionRecord, InboxRecord
-from runtime.session.projection import project
-from runtime.session.recall import recall
-from runtime.session.redaction import REDACTED, STALE_SUMMARY, carried_summary, stale_at, stale_summaries
+from runtime.session.view.projection import project
+from runtime.session.view.recall import recall
+from runtime.session.view.redaction import REDACTED, STALE_SUMMARY, carried_summary, stale_at, stale_summaries
 
 from .logs import Log
 

@@ -21,11 +21,8 @@ from runtime.session.entries import (
     RequestRecord,
     SettingRecord,
 )
-from runtime.session.finding import entry_of, find, hidden
-from runtime.session.placing import place
-from runtime.session.projection import project
-from runtime.session.redaction import REDACTED, STALE_SUMMARY
-from runtime.session.rewind import (
+from runtime.session.moving.finding import entry_of, find, hidden
+from runtime.session.moving.rewind import (
     KEPT,
     UNDONE,
     Move,
@@ -39,7 +36,10 @@ from runtime.session.rewind import (
     undo,
     undo_head,
 )
-from runtime.session.turns import is_user, said, turns_of
+from runtime.session.moving.turns import is_user, said, turns_of
+from runtime.session.placing import place
+from runtime.session.view.projection import project
+from runtime.session.view.redaction import REDACTED, STALE_SUMMARY
 
 from .logs import Log
 from .records import AT, patient, user

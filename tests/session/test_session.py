@@ -12,10 +12,10 @@ import pytest
 
 from runtime.errors import SessionError, SessionLocked
 from runtime.session.entries import Entry, LeafRecord, NoteRecord
-from runtime.session.log import REAL_DISK
 from runtime.session.opening import create_log, read_log
 from runtime.session.session import Session, create_session, open_session
 from runtime.session.tree import Tree
+from runtime.session.writing.log import REAL_DISK
 
 from .records import AT, HEADER, chain, file_of, user
 

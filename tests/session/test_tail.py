@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from governors.messages import Text, Usage
 from runtime.agent.inbox import waiting_items
-from runtime.session.codec import BadLine, encode_entry, encode_header
 from runtime.session.entries import (
     Entry,
     HeadRecord,
@@ -28,15 +27,16 @@ from runtime.session.entries import (
     ResultRecord,
     SettingRecord,
 )
+from runtime.session.format.codec import BadLine, encode_entry, encode_header
+from runtime.session.format.reading import Reading, read_session
+from runtime.session.format.tail import read_from_tail
 from runtime.session.opening import open_log, read_log
 from runtime.session.placing import needs_older, place
-from runtime.session.projection import project
-from runtime.session.reading import Reading, read_session
 from runtime.session.session import Session, open_session
-from runtime.session.spending import spent
-from runtime.session.standing import standing_of
-from runtime.session.tail import read_from_tail
 from runtime.session.tree import Tree
+from runtime.session.view.projection import project
+from runtime.session.view.spending import spent
+from runtime.session.view.standing import standing_of
 
 from .logs import Log
 from .random_logs import ACTIONS, act, laws

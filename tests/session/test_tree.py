@@ -22,8 +22,8 @@ from runtime.session.entries import (
     SettingRecord,
     UnknownRecord,
 )
+from runtime.session.format.reading import read_session
 from runtime.session.placing import place
-from runtime.session.reading import read_session
 from runtime.session.tree import Tree
 
 from .records import AT, file_of, patient, user

@@ -13,12 +13,12 @@ import pytest
 
 from governors.messages import Text
 from runtime.errors import SessionError
-from runtime.session.blobs import FolderBlobs
-from runtime.session.commit import COMMITTER
 from runtime.session.entries import Blob, MessageRecord, NoteRecord, ResultRecord
+from runtime.session.format.blobs import FolderBlobs
 from runtime.session.opening import create_log, open_log, read_log
 from runtime.session.session import Session
 from runtime.session.tree import Tree
+from runtime.session.writing.commit import COMMITTER
 
 from .disks import BROKEN, FULL, READ_ONLY, FakeDisk, GatedDisk
 from .records import AT, HEADER, user

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from governors.messages import Text
 from runtime.session.ancestry import Ancestry
-from runtime.session.blobs import FolderBlobs
-from runtime.session.codec import encode_batch, encode_entry, encode_header
+from runtime.session.care.verify import Verification, verify, verify_all
 from runtime.session.entries import (
     Baseline,
     BranchSummaryRecord,
@@ -33,9 +32,10 @@ from runtime.session.entries import (
     ResultRecord,
     Waiting,
 )
-from runtime.session.locking import lock
+from runtime.session.format.blobs import FolderBlobs
+from runtime.session.format.codec import encode_batch, encode_entry, encode_header
 from runtime.session.store import SessionStore
-from runtime.session.verify import Verification, verify, verify_all
+from runtime.session.writing.locking import lock
 
 from .logs import Log
 from .records import AT, HEADER, batches, chain, file_of, patient, user

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.session.words import fold, parse_query, passage, words
+from runtime.session.index.words import fold, parse_query, passage, words
 
 from .records import patient
 

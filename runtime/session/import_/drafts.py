@@ -21,7 +21,7 @@ from ..entries import (
     Record,
     ResultRecord,
 )
-from ..projection import project
+from ..view.projection import project
 
 
 @dataclass(slots=True, eq=False)

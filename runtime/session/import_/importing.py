@@ -15,9 +15,9 @@ from typing import Any
 import anyio.to_thread
 
 from ...errors import SessionError
-from ..blobs import BlobStore
-from ..codec import BadLine, decode_header
 from ..entries import Entry, Header
+from ..format.blobs import BlobStore
+from ..format.codec import BadLine, decode_header
 from ..store import SessionStore, file_name
 from .book import Account, Book
 from .drafts import place

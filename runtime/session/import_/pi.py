@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from governors.messages import Text
 
 from ..entries import BranchSummaryRecord, ExtensionRecord, LabelRecord, LeafRecord, MessageRecord, NoteRecord
-from ..wrapping import SHELL
+from ..view.wrapping import SHELL
 from .book import Account, Book
 from .drafts import Draft, Spot, path_to
 from .lines import Line

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ...errors import SessionError
-from ..blobs import BlobStore
-from ..codec import encode_entry, encode_header
 from ..entries import Entry, Header
-from ..founding import found_session
+from ..format.blobs import BlobStore
+from ..format.codec import encode_entry, encode_header
+from ..writing.founding import found_session
 
 
 def write_session(path: Path, header: Header, entries: Iterable[Entry], blobs: BlobStore | None = None) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from governors.messages import AssistantMessage, Messages, Text, ToolSpec, UserMessage
 from governors.repair import repair
 from governors.wire import WIRES, Abilities, Encoder
-from runtime.session.codec import decode_batch, encode_entry
 from runtime.session.entries import OFF_BRANCH, Entry
-from runtime.session.projection import project
+from runtime.session.format.codec import decode_batch, encode_entry
 from runtime.session.tree import Tree
+from runtime.session.view.projection import project
 
 KINDS = (Abilities(), Abilities(images=True, system_anywhere=True))
 

@@ -14,8 +14,8 @@ from runtime.session.entries import (
     ResultRecord,
     SettingRecord,
 )
-from runtime.session.projection import project
 from runtime.session.tree import Tree
+from runtime.session.view.projection import project
 
 from .prefixes import wrong
 from .samples import (

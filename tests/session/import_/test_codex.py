@@ -7,8 +7,8 @@ from typing import Any
 
 from governors.messages import Image, Text, Thinking, ToolCall, Usage
 from runtime.session.entries import HeadRecord, LeafRecord, MessageRecord, NoteRecord, ResultRecord, SettingRecord
-from runtime.session.projection import project
 from runtime.session.tree import Tree
+from runtime.session.view.projection import project
 
 from .samples import CODEX, DATA, codex, codex_count, codex_item, codex_said, read, read_path
 

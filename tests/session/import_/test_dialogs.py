@@ -9,8 +9,8 @@ from governors.messages import Image, Text, Thinking, ToolCall
 from runtime.session.entries import HeadRecord, LabelRecord, MessageRecord, NoteRecord, ResultRecord
 from runtime.session.import_ import look_at, read_file
 from runtime.session.import_.nanobot import SUMMARY
-from runtime.session.projection import project
 from runtime.session.tree import Tree
+from runtime.session.view.projection import project
 
 from .samples import CHAT, DATA, NANOBOT, read, read_path, write
 

@@ -18,10 +18,10 @@ from runtime.providers.scripted import Scripted
 from runtime.session.entries import OutcomeRecord
 from runtime.session.import_ import FORMATS, Earlier, import_now, import_session, look_at
 from runtime.session.opening import read_log
-from runtime.session.projection import project
-from runtime.session.spending import spent
 from runtime.session.store import SessionStore
 from runtime.session.tree import Tree
+from runtime.session.view.projection import project
+from runtime.session.view.spending import spent
 
 from .samples import CLAUDE, FILES, PI, SAMPLES, pi, pi_user, write
 
@@ -207,7 +207,7 @@ def test_a_disk_that_refuses_leaves_nothing_behind(tmp_path: Path) -> None:
 
 def test_large_content_goes_to_blobs(tmp_path: Path, store: SessionStore) -> None:
     """A picture as a line names it."""
-    from runtime.session.blobs import FolderBlobs
+    from runtime.session.format.blobs import FolderBlobs
 
     large = "A" * 40_000
     content = [{"type": "image", "data": large, "mimeType": "image/png"}]

@@ -15,8 +15,8 @@ from runtime.session.entries import (
     ResultRecord,
     SettingRecord,
 )
-from runtime.session.projection import project
 from runtime.session.tree import Tree
+from runtime.session.view.projection import project
 
 from .prefixes import wrong
 from .samples import DATA, PI, pi, pi_call, pi_reply, pi_result, pi_user, read, read_path
