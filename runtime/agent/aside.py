@@ -92,7 +92,7 @@ def _imagine(branch: list[Entry], identity: int, record: Record) -> None:
 
 
 async def _answer(model: ChosenModel, prepared: Prepared) -> Finished:
-    request = Request(model.info, prepared.draft.body(None))
+    request = Request(model.info, prepared.draft.to_bytes(None))
     async with model.provider.stream(request) as events:
         async for event in events:
             if isinstance(event, Finished):

@@ -198,7 +198,7 @@ def _measured(counter: Counter, fit: Fit, text: str) -> int:
 
 async def _stream(desk: Desk, model: ChosenModel, body: Payload, shown: list[StreamEvent]) -> Finished:
     emit = desk.announcer.emit
-    async with model.provider.stream(Request(model.info, body)) as events:
+    async with model.provider.stream(Request.of(model.info, body)) as events:
         async for event in events:
             match event:
                 case Finished():

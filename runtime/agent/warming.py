@@ -131,7 +131,7 @@ class Warming:
 
 
 async def _sent(model: ChosenModel, renewal: Renewal) -> Finished:
-    async with model.provider.stream(Request(model.info, renewal.body)) as events:
+    async with model.provider.stream(Request.of(model.info, renewal.body)) as events:
         async for event in events:
             if isinstance(event, Retry):  # by then it may be too late; the next turn pays for that once
                 return Finished(AssistantMessage((), stop="error"), Problem("unknown", event.why))

@@ -54,7 +54,7 @@ class ProviderConfig(Table):
 
     base_url: ServerAddress | None = None
     key_env: VariableName | None = None
-    wire: Literal["anthropic", "openai_chat"] | None = None
+    wire: Literal["anthropic", "openai_chat", "openai_responses"] | None = None
 
 
 class ToolsConfig(Table):

@@ -4,13 +4,14 @@ Laws:
 - A stream always ends in exactly one `Finished`, whatever happened: a refused key, a broken connection and a
   cut-off stream are values (`stop` error or aborted, `problem` set), never exceptions. Only cancellation passes
   through; it closes the connection, and whoever cancelled records what was received.
-- The body is final when it comes here: encoded by its wire and checked. A provider adds nothing to it but
-  transport.
+- The body is final when it comes here: bytes, encoded by its wire and checked. A provider adds nothing to it but
+  transport fields.
 - Transient failures are retried only while nothing visible was sent (`retry.py`).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -18,8 +19,9 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from governors.messages import AssistantMessage, Usage
 from governors.wire.base import Abilities
+from governors.wire.encoded import dump_bytes
 
-Wire = Literal["anthropic", "openai_chat"]
+Wire = Literal["anthropic", "openai_chat", "openai_responses"]
 
 ProblemKind = Literal[
     "bad_request",  # the request is wrong: ours to mend, never retried
@@ -130,11 +132,28 @@ class ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A finished request: `body` is the JSON object to post, without transport fields such as `stream`."""
+    """A finished request: `content` is the JSON object to post, in UTF-8, without transport fields such as `stream`.
+
+    `timeout` is in seconds: a stream that sends nothing for so long counts as stalled. `session` says who asks and
+    `tokens` how large the prompt is expected to be: limits are shared out by them.
+    """
 
     model: ModelInfo
-    body: Mapping[str, Any]
-    timeout: float = 120.0  # seconds without any byte before a stream counts as stalled
+    content: bytes
+    timeout: float = 120.0
+    session: str = ""
+    tokens: int = 0
+
+    @classmethod
+    def of(cls, model: ModelInfo, body: Mapping[str, Any], timeout: float = 120.0) -> Request:
+        """The request that posts `body`. Raises `ValueError` for what cannot be JSON in UTF-8."""
+        return cls(model, dump_bytes(body), timeout)
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """What is posted, read anew each time: for fakes and people who look; providers send `content`."""
+        read: dict[str, Any] = json.loads(self.content)
+        return read
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +192,13 @@ class CallPiece:
 
 
 @dataclass(frozen=True, slots=True)
+class UsagePiece:
+    """What the provider has counted so far; `Finished` carries the final count."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
 class Retry:
     """The call failed before anything was shown and is made again after `delay` seconds."""
 
@@ -189,7 +215,7 @@ class Finished:
     problem: Problem | None = None
 
 
-StreamEvent: TypeAlias = TextPiece | ThinkingPiece | CallPiece | Retry | Finished
+StreamEvent: TypeAlias = TextPiece | ThinkingPiece | CallPiece | UsagePiece | Retry | Finished
 
 
 class Provider(Protocol):

@@ -7,7 +7,6 @@ reply that strict types would refuse can still be read.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -16,6 +15,8 @@ from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
+
+from governors.wire.encoded import dump_bytes
 
 from .assemble import Assembler
 from .base import ModelInfo, Request, StreamEvent
@@ -115,7 +116,7 @@ class NetworkProvider:
         """The response, its body unread."""
         import httpx2
 
-        content = encode_body(request.body, self.transport_fields(request))
+        content = with_fields(request.content, self.transport_fields(request))
         client = await self.client()
         timeout = httpx2.Timeout(request.timeout, connect=CONNECT_TIMEOUT)
         options = {"timeout": timeout, "headers": self.request_headers(request)}
@@ -142,6 +143,10 @@ def http_client(base_url: str | None) -> Any:
     )
 
 
-def encode_body(body: Mapping[str, Any], extra: Mapping[str, Any]) -> bytes:
-    """The bytes of a body. Raises `UnicodeEncodeError` for a lone surrogate."""
-    return json.dumps({**body, **extra}, ensure_ascii=False, separators=(",", ":"), default=dict).encode()
+def with_fields(content: bytes, fields: Mapping[str, Any]) -> bytes:
+    """The JSON object `content` with more fields at its end, without reading it."""
+    if not fields:
+        return content
+    closed = content.rstrip()
+    joint = b"" if closed[1:-1].strip() == b"" else b","
+    return closed[:-1] + joint + dump_bytes(fields)[1:]

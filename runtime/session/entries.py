@@ -155,7 +155,8 @@ class RequestRecord:
 
     `stand_ins` are the calls that this request answered with a stand-in; `lifetime` is how long the provider was asked
     to keep the prompt (seconds), `thinking` the level that was asked for. `changes` are what hooks
-    changed of the body that follows from the log; `prefix` and `blocks` are of what was sent.
+    changed of the body that follows from the log; `prefix` and `blocks` are of what was sent. `reserved` is what the
+    call may cost at most (US dollars), as it was taken from the spending limits; None where nothing was reserved.
     """
 
     type: ClassVar[str] = "request"
@@ -172,11 +173,13 @@ class RequestRecord:
     stand_ins: tuple[CallReference, ...] = ()
     decisions: tuple[int, ...] = ()  # entries made for this request
     changes: tuple[PayloadChange, ...] = ()
+    reserved: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeRecord:
-    """What became of a request: usage and cost (US dollars), or the problem. `cause`: why its prefix moved."""
+    """What became of a request: usage and cost (US dollars), or the problem. `cause`: why its prefix moved; `seconds`
+    it took, `first` of them until the first piece of the answer came."""
 
     type: ClassVar[str] = "outcome"
     request: int
@@ -186,6 +189,7 @@ class OutcomeRecord:
     cause: str | None = None
     problem: Mapping[str, Any] | None = None
     seconds: float | None = None
+    first: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,7 +42,7 @@ def request_for(provider: NetworkProvider, timeout: float = 5.0, **abilities: An
     wire: Any = "openai_chat" if isinstance(provider, OpenAIChat) else "anthropic"
     model = ModelInfo("m-1", "acme", wire, 1000, 100, Abilities(**abilities))
     body = {"model": "m-1", "max_tokens": 100, "messages": [{"role": "user", "content": "hi é 😀"}]}
-    return Request(model, body, timeout)
+    return Request.of(model, body, timeout)
 
 
 @asynccontextmanager

@@ -44,7 +44,7 @@ def ask(local: Local, *texts: str, most: int = 8) -> Request:
     messages: list[dict[str, Any]] = [{"role": "system", "content": "Be brief."}]
     messages += [{"role": roles[i % 2], "content": text} for i, text in enumerate(texts)]
     info = local.model_info()
-    return Request(info, {"model": info.id, "messages": messages, "max_tokens": most, "temperature": 0})
+    return Request.of(info, {"model": info.id, "messages": messages, "max_tokens": most, "temperature": 0})
 
 
 async def answer(local: Local, request: Request) -> tuple[str, Finished]:

@@ -54,7 +54,7 @@ server.serve_forever()
 async def events_of(tmp_path: Path, plan: str) -> tuple[list[StreamEvent], Finished]:
     """The events of one call to a server that follows `plan` (anew each time it is started)."""
     local = Local(write_gguf(tmp_path / "m.gguf"), command=(sys.executable, "-c", SERVER, plan))
-    async with local.stream(Request(local.model_info(), {"messages": []})) as events:
+    async with local.stream(Request.of(local.model_info(), {"messages": []})) as events:
         seen = [event async for event in events]
     await local.close()
     last = seen.pop()

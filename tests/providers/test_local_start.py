@@ -28,7 +28,7 @@ def local_with(tmp_path: Path, *command: str, start_timeout: float = 30.0) -> Lo
 
 async def problem_of(local: Local) -> Problem:
     """The problem that a call ends with, which is its only event."""
-    async with local.stream(Request(local.model_info(), {"messages": []})) as events:
+    async with local.stream(Request.of(local.model_info(), {"messages": []})) as events:
         seen = [event async for event in events]
     await local.close()
     assert len(seen) == 1 and isinstance(seen[0], Finished)
@@ -114,7 +114,7 @@ async def test_a_file_that_is_no_model_is_a_problem_of_the_call(tmp_path: Path) 
     (tmp_path / "bad.gguf").write_text("hello, hello")
     bad = Local(tmp_path / "bad.gguf")
     await bad.warm()
-    async with bad.stream(Request(good.model_info(), {"messages": []})) as events:
+    async with bad.stream(Request.of(good.model_info(), {"messages": []})) as events:
         (end,) = [event async for event in events]
     assert isinstance(end, Finished) and end.problem is not None
     assert "not a GGUF file" in end.problem.text

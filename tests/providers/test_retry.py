@@ -27,7 +27,7 @@ from runtime.providers.base import (
 )
 from runtime.providers.retry import RetryingProvider, RetryPolicy
 
-REQUEST = Request(ModelInfo("m", "p", "openai_chat", 1000, 100, Abilities()), {})
+REQUEST = Request(ModelInfo("m", "p", "openai_chat", 1000, 100, Abilities()), b"{}")
 GOOD = Finished(AssistantMessage((Text("ok"),)))
 
 
