@@ -56,8 +56,8 @@ def garden(tmp_path: Path) -> Path:
         async with talk(folder, script, session="garden") as it:
             await it.say("What needs doing? 豆を間引く")
             first = it.agent.session.tree.leaf
-            await it.say("the gate code is 4711")
-            secret = next(e.id for e in it.on_disk() if isinstance(e.record, MessageRecord) and "4711" in str(e.record))
+            await it.say("the gate code is open-sesame-4711")
+            secret = next(e.id for e in it.on_disk() if isinstance(e.record, MessageRecord) and "open-sesame-4711" in str(e.record))
             await it.agent.session.append(RedactRecord(target=secret), LeafRecord(leaf=first))
             await it.say("and the roses?")
 
@@ -134,7 +134,7 @@ def test_search_finds_what_was_said(moonwake: Command) -> None:
     done = moonwake("search", "beans")
     assert done.code == 0 and "garden, entry" in done.out and "Thin the **beans**" in done.out
     assert moonwake("search", "beans", "--json").json["finds"][0]["session"] == "garden"
-    assert moonwake("search", "4711").code == 1
+    assert moonwake("search", "open-sesame-4711").code == 1
     assert "nobody said 'cucumbers'" in moonwake("search", "cucumbers").err
 
 
@@ -144,11 +144,11 @@ def test_show_prints_the_branch_with_numbers(moonwake: Command, garden: Path) ->
     assert "   1  You" in done.out and "✓ read_file beds.md" in done.out and "Water the roses." in done.out
     assert "[redacted]" not in done.out and "another branch leaves here" in done.out
     everything = moonwake("show", "garden", "--all-branches").out
-    assert "[redacted]" in everything and "4711" not in everything
+    assert "[redacted]" in everything and "open-sesame-4711" not in everything
     result = moonwake("show", "garden", "--json").json
     assert result["session"]["id"] == "garden"
     assert [each["id"] for each in result["entries"] if each["id"] in result["branch"]] == result["branch"]
-    assert "4711" not in json.dumps(moonwake("show", "garden", "--all-branches", "--json").json)
+    assert "open-sesame-4711" not in json.dumps(moonwake("show", "garden", "--all-branches", "--json").json)
 
 
 def test_show_prints_an_entry_whole(moonwake: Command, garden: Path) -> None:
@@ -179,7 +179,7 @@ def test_export_writes_by_the_ending_and_overwrites_nothing(moonwake: Command, t
     done = moonwake("export", "garden", "--output", str(path))
     assert done.code == 0 and f"wrote {path}" in done.err
     text = path.read_text(encoding="utf-8")
-    assert "Water the roses." in text and "4711" not in text
+    assert "Water the roses." in text and "open-sesame-4711" not in text
     path.write_text("mine")
     done = moonwake("export", "garden", "--output", str(path))
     assert done.code == 1 and "say --force" in done.err and path.read_text() == "mine"
@@ -292,9 +292,9 @@ def test_gc_erases_what_was_redacted(moonwake: Command, garden: Path) -> None:
     """A dry run first, which changes nothing."""
     before = log_of(garden).read_bytes()
     assert "would be erased" in moonwake("gc", "--redacted", "garden", "--dry-run").out
-    assert log_of(garden).read_bytes() == before and b"4711" in before
+    assert log_of(garden).read_bytes() == before and b"open-sesame-4711" in before
     assert moonwake("gc", "--redacted", "garden").code == 0
-    assert b"4711" not in log_of(garden).read_bytes()
+    assert b"open-sesame-4711" not in log_of(garden).read_bytes()
     assert moonwake("gc", "--json").json["removed"] == []
 
 

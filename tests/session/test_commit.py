@@ -34,6 +34,7 @@ class Group:
         self.disk = GatedDisk("first.jsonl")
         self.committer = committer
         self.folder = folder
+        self._left: list[Journal] = []
         self.first = self._log("first")
         self.logs = [self._log(str(number)) for number in range(count)]
         self.next = dict.fromkeys([self.first, *self.logs], 1)
@@ -72,7 +73,14 @@ class Group:
             log.close()
 
     def die(self) -> None:
-        """What the death of the process leaves: no lock is held, nothing was tidied up."""
+        """What the death of the process leaves: no lock is held, nothing was tidied up.
+
+        The committer forgets the files first: its thread lives on here, and their descriptors will be those of others.
+        """
+        self._left = self.journals()
+        with self.committer._working:
+            self.committer._loose.clear()
+            self.committer._journals.clear()
         for log in (self.first, *self.logs):
             os.close(log.descriptor)
             unlock(log.lock, log.path)
@@ -80,7 +88,7 @@ class Group:
             unlock(journal._lock, journal.path)
 
     def journals(self) -> list[Journal]:
-        return list(self.committer._journals.values())
+        return self._left or list(self.committer._journals.values())
 
     def paths(self) -> list[Path]:
         return [log.path for log in self.logs]
