@@ -27,7 +27,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"agent"}),
     frozenset({"hooks"}),
     frozenset({"prompt", "tools"}),
-    frozenset({"skills"}),
+    frozenset({"skills", "compaction"}),
     frozenset({"session", "providers", "config", "workspace", "events"}),
     frozenset({"sections"}),
     frozenset({"errors", "version"}),
@@ -41,6 +41,11 @@ PURE = {
 }
 #: Pure parts of the runtime: no I/O, no clock, no chance.
 PURE_FILES = (
+    "runtime/compaction/breaker.py",
+    "runtime/compaction/facts.py",
+    "runtime/compaction/keeping.py",
+    "runtime/compaction/parts.py",
+    "runtime/compaction/timing.py",
     "runtime/session/entries.py",
     "runtime/session/format/codec.py",
     "runtime/session/format/reading.py",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from adversarial import faults_of
 from builders import call, patch, reply, result, user
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +12,7 @@ from strategies import histories
 
 from governors.messages import AssistantMessage, Messages, SystemPatch, UserMessage
 from governors.snip import LOW_WATERMARK, OMITTED_STEPS, WHOLE_TURN, Snip, apply_snip, snip, turn_start
+from tests.adversarial import faults_of
 
 
 def texts(messages: Messages) -> list[str]:
