@@ -138,6 +138,7 @@ def _head(
         open_calls=projection.open_calls(start),
         inbox=standing.waiting,
         spent=standing.spent,
+        breaker=standing.breaker,
         before=governed.report.before,
         after=governed.report.after,
     )
@@ -191,6 +192,7 @@ def without_pins(
         open_calls=projection.open_calls(record.start),
         inbox=standing.waiting,
         spent=standing.spent,
+        breaker=standing.breaker,
         before=needed,
         after=needed - held + left,
     )

@@ -19,6 +19,7 @@ from governors.messages import Image, Text, ToolCall
 from ..session.entries import (
     Baseline,
     BranchSummaryRecord,
+    CompactionRecord,
     EditRecord,
     Entry,
     ExtensionRecord,
@@ -84,6 +85,8 @@ def _veiled(entry: Entry, hidden: frozenset[int], stale: bool) -> Entry:
             return _at(entry, replace(record, text=STALE))
         case HeadRecord():
             return _at(entry, _head(record, hidden, stale))
+        case CompactionRecord() if record.dropped and any(target < entry.id for target in hidden):
+            return _at(entry, replace(record, dropped=(REDACTED,)))
         case _:
             return entry
 

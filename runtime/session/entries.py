@@ -15,6 +15,7 @@ from governors.messages import Image, StopReason, Text, Thinking, ToolCall, Tool
 from .heads import Baseline as Baseline
 from .heads import Blob as Blob
 from .heads import CallReference as CallReference
+from .heads import CompactionRecord as CompactionRecord
 from .heads import EditRecord as EditRecord
 from .heads import HeadRecord as HeadRecord
 from .heads import InboxState as InboxState
@@ -219,6 +220,7 @@ Record: TypeAlias = (
     | SettingRecord
     | EditRecord
     | HeadRecord
+    | CompactionRecord
     | RequestRecord
     | OutcomeRecord
     | InboxRecord
@@ -235,6 +237,7 @@ Record: TypeAlias = (
 
 #: Entries of these types hang on the tree but do not move the leaf: they are true whatever branch is shown.
 OFF_BRANCH: tuple[type, ...] = (
+    CompactionRecord,
     InboxRecord,
     LeafRecord,
     NoteRecord,

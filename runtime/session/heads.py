@@ -1,4 +1,5 @@
-"""Records that change what a model sees of a conversation: edits, and heads with all that they carry.
+"""Records that change what a model sees of a conversation: edits, and heads with all that they carry; and what came of
+attempts to make room.
 
 Import them from `entries`, which has all records.
 """
@@ -94,3 +95,30 @@ class HeadRecord:
     spent: float | None = 0.0  # US dollars, by all requests of the session before it; None: some of it is unknown
     before: int = 0  # tokens of the request without this head
     after: int = 0  # and with it
+    breaker: Mapping[str, Any] = field(default_factory=dict)  # of compactions, see `CompactionRecord`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionRecord:
+    """An attempt to make room, and what came of it: a receipt for people, and what the breaker counts.
+
+    `timing` says when it ran, `reason` what for, `strategy` how. `result`: `done` (the head right before it is what it
+    made), `nothing` (there was nothing to fold) or `failed` (`why`). `before` and `after` are tokens of the whole
+    request; `folded` messages went out of view. `requests` are the model calls that it took, `cost` theirs in US
+    dollars (None: some of it is unknown). `dropped` are figures, names and quotations of what people said there that
+    the summary does not hold. `breaker` is the state after it, as `runtime.compaction.breaker` has it.
+    """
+
+    type: ClassVar[str] = "compaction"
+    timing: str
+    reason: str
+    strategy: str
+    result: Literal["done", "nothing", "failed"]
+    why: str = ""
+    before: int = 0
+    after: int = 0
+    folded: int = 0
+    requests: tuple[int, ...] = ()
+    cost: float | None = 0.0
+    dropped: tuple[str, ...] = ()
+    breaker: Mapping[str, Any] = field(default_factory=dict)

@@ -24,7 +24,7 @@ def test_the_examples_are_one_valid_file() -> None:
     reading = read_session(EXAMPLES.encode())
     assert (reading.broken, reading.torn, reading.unterminated) == ((), None, False)
     leaf = next(entry.record.leaf for entry in reversed(reading.entries) if isinstance(entry.record, LeafRecord))
-    assert [entry.id for entry in Tree(reading.entries).branch()][-4:] == [leaf, 22, 23, 24]
+    assert [entry.id for entry in Tree(reading.entries).branch()][-4:] == [leaf, 22, 23, 25]
 
 
 def test_there_is_an_example_of_every_type() -> None:

@@ -22,6 +22,7 @@ from governors.scrub import scrub
 
 from ..entries import (
     BranchSummaryRecord,
+    CompactionRecord,
     Entry,
     ExtensionRecord,
     HeadRecord,
@@ -156,6 +157,8 @@ class _Lines:
                 return self._head(entry, record, raw)
             case LabelRecord(target=target) if target in self._gone:
                 return {**raw, **self._replaced(raw, "text")}
+            case CompactionRecord(dropped=dropped) if dropped and any(target < entry.id for target in self._gone):
+                return {**raw, "dropped": [ERASED]}  # which words came from where is not told
         if raw["type"] == "edit" and raw.get("target") in self._gone:
             return {**raw, **self._content(raw)}
         return raw

@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from ...errors import SessionError
 from ..care.erasure import erase
-from ..entries import Entry, Header, HeadRecord, LabelRecord, NoteRecord, PinRecord, RedactRecord
+from ..entries import CompactionRecord, Entry, Header, HeadRecord, LabelRecord, NoteRecord, PinRecord, RedactRecord
 from ..format.blobs import BlobStore, FolderBlobs
 from ..format.codec import encode_entry, encode_header
 from ..format.reading import read_session
@@ -81,7 +81,7 @@ def _concerns(entry: Entry, kept: set[int]) -> bool:
     match entry.record:
         case LabelRecord(target=target) | PinRecord(target=target) | RedactRecord(target=target):
             return target in kept
-        case NoteRecord():
+        case NoteRecord() | CompactionRecord():
             return entry.parent in kept
         case _:
             return False

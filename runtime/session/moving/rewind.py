@@ -137,6 +137,7 @@ def undo_head(tree: Tree, waiting: Sequence[Waiting] = ()) -> HeadRecord:
         open_calls=tuple(dict.fromkeys((*record.open_calls, *projection.open_calls(record.start)))),
         inbox=tuple(waiting),
         spent=standing.spent,
+        breaker=standing.breaker,
         before=0,
         after=0,
     )
@@ -193,6 +194,7 @@ def _again(tree: Tree, leaf: int, head: HeadRecord, waiting: Sequence[Waiting]) 
         open_calls=projection.open_calls(head.start),
         inbox=tuple(waiting),
         spent=standing.spent,
+        breaker=standing.breaker,
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..entries import (
+    CompactionRecord,
     Entry,
     HeadRecord,
     InboxRecord,
@@ -33,7 +34,8 @@ class Standing:
     """`inbox` is the input that waits, by the entry that holds it. `pins` says of each entry that was ever pinned
     whether it is now. `redactions` gives for each redacted entry the one that redacted it, `redaction` is the newest
     `redact` entry (0: none). `settings` are from all
-    branches, the newest of a name. `spent` is in US dollars; None: some of it is unknown."""
+    branches, the newest of a name. `spent` is in US dollars; None: some of it is unknown. `breaker` is that of
+    compactions, with what was said since."""
 
     inbox: Mapping[int, Waiting] = field(default_factory=dict)
     pins: Mapping[int, bool] = field(default_factory=dict)
@@ -42,6 +44,7 @@ class Standing:
     redaction: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
     spent: float | None = 0.0
+    breaker: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def waiting(self) -> tuple[Waiting, ...]:
@@ -85,9 +88,13 @@ class StandingFold:
             case OutcomeRecord(usage=usage, cost=cost):
                 if usage is not None and entry.id > self._copied:
                     self._spent = None if self._spent is None or cost is None else self._spent + cost
-            case MessageRecord(inbox=item):
+            case MessageRecord(inbox=item) as record:
                 if item is not None:
                     self._without_input(item)
+                if record.role == "user" and not record.steered and self._standing.breaker:
+                    self._change(breaker={**self._standing.breaker, "spoken": True})
+            case CompactionRecord(breaker=breaker):
+                self._change(breaker=breaker)
             case InboxRecord() as record:
                 self._input(entry.id, record)
             case SettingRecord(name=name, value=value):
@@ -95,6 +102,7 @@ class StandingFold:
             case HeadRecord() as record:
                 self._head(record, self._first)
                 self._spent = record.spent if entry.id > self._copied else 0.0
+                self._change(breaker=record.breaker)
             case PinRecord(target=int() as target, on=on):
                 self._change(pins={**self._standing.pins, target: on})
             case RedactRecord(target=target):
