@@ -103,7 +103,9 @@ class Retrying(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyRecorded(Event):
-    """A reply is recorded as `entry`. `cost` is in US dollars, None where the model's price is unknown."""
+    """A reply is recorded as `entry`. `cost` is in US dollars, None where the model's price is unknown; `usage` has the
+    tokens that were read from the provider's cache and written to it. It took `seconds`, `first` of them until the
+    first piece came (None: none came)."""
 
     type: ClassVar[str] = "reply_recorded"
     entry: int
@@ -112,6 +114,7 @@ class ReplyRecorded(Event):
     usage: Usage | None
     cost: float | None
     seconds: float
+    first: float | None = None
     saved: bool = True
 
 

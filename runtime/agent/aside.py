@@ -10,19 +10,18 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-import anyio
-
 from governors.errors import GovernorError
-from governors.messages import AssistantMessage, Text
+from governors.messages import Text
 
 from ..errors import MoonwakeError
-from ..providers.base import ChosenModel, Finished, Request
-from ..session.entries import Entry, HeadRecord, MessageRecord, OutcomeRecord, Record
+from ..providers.base import ChosenModel
+from ..session.entries import Entry, HeadRecord, MessageRecord, Record
+from .desk import Desk
 from .drafts import Drafts
 from .ease import at_ease
 from .fit import known_fit
 from .prepare import Prepared, Situation, prepare
-from .step import Desk
+from .sending import Outgoing, send
 
 _MOST_DECISIONS = 4
 _FAILED = {
@@ -47,15 +46,8 @@ async def ask_aside(desk: Desk, drafts: Drafts, purpose: str, question: str) -> 
     except GovernorError as error:
         raise AsideFailed(str(error)) from error
     record = replace(prepared.record, purpose=purpose, decisions=())
-    (request,) = await desk.session.append(record)
-    began = anyio.current_time()
-    finished = Finished(AssistantMessage((), stop="aborted"))
-    try:
-        finished = await _answer(model, prepared)
-    finally:
-        with anyio.CancelScope(shield=True):  # what it came to, and may have cost, has to be known
-            outcome = _outcome(request, model, finished, prepared.cause, anyio.current_time() - began)
-            await desk.session.append(outcome)
+    outgoing = Outgoing(record, prepared.draft.to_bytes(None), prepared.cause)
+    finished = (await send(desk, model, outgoing, turn=None)).finished
     if finished.problem is not None:
         raise AsideFailed(finished.problem.text)
     answer = finished.message
@@ -89,28 +81,3 @@ def _imagine(branch: list[Entry], identity: int, record: Record) -> None:
         record = replace(record, resume=identity)  # the head itself: no step is kept
     last = branch[-1] if branch else None
     branch.append(Entry(identity, last.id if last is not None else None, last.at if last is not None else "", record))
-
-
-async def _answer(model: ChosenModel, prepared: Prepared) -> Finished:
-    request = Request(model.info, prepared.draft.to_bytes(None))
-    async with model.provider.stream(request) as events:
-        async for event in events:
-            if isinstance(event, Finished):
-                return event
-    return Finished(AssistantMessage((), stop="error"))
-
-
-def _outcome(
-    request: Entry, model: ChosenModel, finished: Finished, cause: str | None, seconds: float
-) -> OutcomeRecord:
-    reply, problem = finished.message, finished.problem
-    price = model.info.price
-    return OutcomeRecord(
-        request=request.id,
-        stop=reply.stop,
-        usage=reply.usage,
-        cost=price.cost(reply.usage) if price is not None and reply.usage is not None else None,
-        cause=cause,
-        problem=None if problem is None else {"kind": problem.kind, "text": problem.text},
-        seconds=round(seconds, 3),
-    )

@@ -1,23 +1,23 @@
-"""A step: one model call, recorded before it leaves and after it ended, whatever happened between.
+"""A step: one model call, prepared from the log, sent (`sending`), and told to those who watch.
 
-Laws: the `request` entry is recorded before the first byte leaves; its `outcome` and the reply are one batch; a call
-that is stopped in its middle leaves an aborted reply with the text that people saw, and the cancellation goes on.
-An overflow that the provider reports is answered by fitting the request, a bounded number of times.
+Laws: what shapes the request is in the log before it leaves; a call that is stopped in its middle leaves an aborted
+reply with the text that people saw. An overflow that the provider reports is answered by fitting the request, a
+bounded number of times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
 import anyio.to_thread
 
-from governors.messages import AssistantMessage, Text, Thinking, ToolCall
+from governors.messages import AssistantMessage
 from governors.scrub import scrub
 from governors.tokens import Counter, load_vocabulary, scaled, vocabulary_loaded
-from governors.wire.base import LIFETIMES, Payload
+from governors.wire.base import LIFETIMES
+from governors.wire.encoded import dump_bytes
 
 from ..events import (
     HistoryCut,
@@ -31,58 +31,28 @@ from ..events import (
     ToolCallDelta,
 )
 from ..hooks.contract import Response
-from ..hooks.running import Hooks
 from ..providers.base import (
     CallPiece,
     ChosenModel,
     Finished,
     Problem,
-    Request,
     Retry,
     StreamEvent,
     TextPiece,
     ThinkingPiece,
 )
-from ..session.entries import (
-    EditRecord,
-    Entry,
-    HeadRecord,
-    MessageRecord,
-    OutcomeRecord,
-    RequestRecord,
-    SettingRecord,
-)
-from ..session.session import Session
-from ..session.view.standing import Standing
-from .announce import Announcer
-from .drafts import Drafts
+from ..session.entries import EditRecord, Entry, HeadRecord, MessageRecord, SettingRecord
+from .desk import Desk
 from .ease import at_ease
 from .fit import Fit, fit_setting, known_fit, learn
 from .folding import as_told
 from .hooked import shape_body, transform_context
 from .prepare import Decided, Prepared, Situation, front_moved, prepare
-from .thrift import Thrift
+from .sending import Outgoing, Sent, send
 
 _MOST_DECISIONS = 4  # each must bring the request down; more would mean that they do not
 _MOST_REFITS = 3
 _VOCABULARY_WAIT = 10.0  # seconds; it takes 0.5 to 2
-
-
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What a model call needs. `model` is asked for each step, as the user may switch; `thrift` gives what is known of
-    its cache, `standing` what holds in the session whatever branch is shown, `now` the time (seconds since 1970)."""
-
-    session: Session
-    model: Callable[[], ChosenModel]
-    drafts: Drafts
-    announcer: Announcer
-    thrift: Callable[[ChosenModel], Thrift]
-    standing: Callable[[], Standing]
-    now: Callable[[], float]
-    margin: int | None = None
-    thinking: str | None = None
-    hooks: Hooks | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +74,7 @@ async def run_model_call(desk: Desk, turn: int) -> StepResult:
         model = desk.model()
         fit = known_fit(model, desk.standing().settings)  # an overflow's lesson is true on every branch
         prepared = await _prepare(desk, model, fit, turn, weigh=attempt == 0)
-        result = await _call(desk, model, prepared)
+        result = await _call(desk, model, prepared, turn)
         problem = result.problem
         if problem is None or problem.kind != "overflow" or attempt == _MOST_REFITS:
             return result
@@ -152,38 +122,31 @@ async def _record_decisions(desk: Desk, decided: Decided) -> None:
         desk.announcer.emit(HistoryCut(entry=head, before=report.before, after=report.after, why=why))
 
 
-async def _call(desk: Desk, model: ChosenModel, prepared: Prepared) -> StepResult:
-    thrift = desk.thrift(model)
+async def _call(desk: Desk, model: ChosenModel, prepared: Prepared, turn: int) -> StepResult:
     sent_at = desk.now()
-    lifetime = thrift.lifetime(sent_at, prepared.record.forecast)
-    record = replace(prepared.record, lifetime=lifetime)
-    body = prepared.draft.body(LIFETIMES.get(lifetime))
-    if desk.hooks is not None:
-        fit = known_fit(model, desk.standing().settings)
-        measure = partial(_measured, desk.drafts.counter, fit)
-        shaped = await shape_body(desk.hooks, model.info, prepared, record, body, measure)
-        body, record, prepared = shaped.body, shaped.record, replace(prepared, cause=shaped.cause)
-    (request,) = await desk.session.append(record)
-    desk.announcer.emit(
-        RequestSent(
-            entry=request.id,
-            model=model.name,
-            tokens=record.forecast,
-            budget=record.budget,
-            window=model.info.window,
+    outgoing = await _outgoing(desk, model, prepared, sent_at)
+    record = outgoing.record
+
+    def left(request: Entry) -> None:
+        desk.announcer.emit(
+            RequestSent(
+                entry=request.id,
+                model=model.name,
+                tokens=record.forecast,
+                budget=record.budget,
+                window=model.info.window,
+            )
         )
+
+    def told(sent: Sent) -> None:
+        if sent.reply.usage is not None:  # it was read, so it is in the cache
+            desk.thrift(model).sent(sent_at, sent.reply.usage.prompt, record.lifetime)
+        _tell_reply(desk, sent)
+
+    sent = await send(
+        desk, model, outgoing, turn=turn, left=left, hear=partial(_tell, desk), keep=partial(_kept, model), told=told
     )
-    began = anyio.current_time()
-    shown: list[StreamEvent] = []
-    try:
-        finished = await _stream(desk, model, body, shown)
-    except anyio.get_cancelled_exc_class():
-        with anyio.CancelScope(shield=True):
-            reply = replace(_partial(shown), model=model.info.id, wire=model.info.wire)
-            await _record(desk, model, prepared, request, Finished(reply), anyio.current_time() - began, sent_at)
-        raise
-    with anyio.CancelScope(shield=True):  # the answer is here and may have been paid for
-        result = await _record(desk, model, prepared, request, finished, anyio.current_time() - began, sent_at)
+    result = StepResult(_reply_entry(sent), sent.reply, sent.problem, sent.cost)
     if desk.hooks is not None:
         problem = None if result.problem is None else result.problem.text
         response = Response(result.entry, result.reply, result.reply.usage, result.cost, problem)
@@ -192,66 +155,42 @@ async def _call(desk: Desk, model: ChosenModel, prepared: Prepared) -> StepResul
     return result
 
 
+async def _outgoing(desk: Desk, model: ChosenModel, prepared: Prepared, sent_at: float) -> Outgoing:
+    """The request as it leaves; where hooks look at its body, as they want it."""
+    lifetime = desk.thrift(model).lifetime(sent_at, prepared.record.forecast)
+    record, ttl = replace(prepared.record, lifetime=lifetime), LIFETIMES.get(lifetime)
+    if desk.hooks is None or not tuple(desk.hooks.at("before_request")):
+        return Outgoing(record, prepared.draft.to_bytes(ttl), prepared.cause)
+    fit = known_fit(model, desk.standing().settings)
+    measure = partial(_measured, desk.drafts.counter, fit)
+    shaped = await shape_body(desk.hooks, model.info, prepared, record, prepared.draft.body(ttl), measure)
+    return Outgoing(shaped.record, dump_bytes(shaped.body), shaped.cause)
+
+
 def _measured(counter: Counter, fit: Fit, text: str) -> int:
     return scaled(counter.count(text), fit.factor)
 
 
-async def _stream(desk: Desk, model: ChosenModel, body: Payload, shown: list[StreamEvent]) -> Finished:
+def _tell(desk: Desk, event: StreamEvent) -> None:
     emit = desk.announcer.emit
-    async with model.provider.stream(Request.of(model.info, body)) as events:
-        async for event in events:
-            match event:
-                case Finished():
-                    return event
-                case TextPiece(text):
-                    emit(TextDelta(text=text))
-                case ThinkingPiece(text):
-                    emit(ThinkingDelta(text=text))
-                case CallPiece(index, tool, arguments):
-                    emit(ToolCallDelta(index=index, tool=tool, arguments=arguments))
-                case Retry(why, delay, attempt):
-                    emit(Retrying(why=why, delay=delay, attempt=attempt))
-            shown.append(event)
-    problem = Problem("unknown", f"{model.name} ended its answer without saying how. Try again.")
-    return Finished(replace(_partial(shown), stop="error"), problem)
+    match event:
+        case TextPiece(text):
+            emit(TextDelta(text=text))
+        case ThinkingPiece(text):
+            emit(ThinkingDelta(text=text))
+        case CallPiece(index, tool, arguments):
+            emit(ToolCallDelta(index=index, tool=tool, arguments=arguments))
+        case Retry(why, delay, attempt):
+            emit(Retrying(why=why, delay=delay, attempt=attempt))
+        case _:
+            pass
 
 
-def _partial(shown: list[StreamEvent]) -> AssistantMessage:
-    """What had come when the call was stopped; calls are left out, as none of them is complete."""
-    thinking = "".join(event.text for event in shown if isinstance(event, ThinkingPiece))
-    text = "".join(event.text for event in shown if isinstance(event, TextPiece))
-    content: tuple[Text | Thinking | ToolCall, ...] = ()
-    if thinking:
-        content += (Thinking(thinking),)
-    if text:
-        content += (Text(text),)
-    return AssistantMessage(content, stop="aborted")
-
-
-async def _record(
-    desk: Desk,
-    model: ChosenModel,
-    prepared: Prepared,
-    request: Entry,
-    finished: Finished,
-    seconds: float,
-    sent_at: float,
-) -> StepResult:
-    reply, problem = finished.message, finished.problem
-    if reply.usage is not None:  # it was read, so it is in the cache
-        assert isinstance(request.record, RequestRecord)
-        desk.thrift(model).sent(sent_at, reply.usage.prompt, request.record.lifetime)
-    price = model.info.price
-    cost = price.cost(reply.usage) if price is not None and reply.usage is not None else None
-    outcome = OutcomeRecord(
-        request=request.id,
-        stop=reply.stop,
-        usage=reply.usage,
-        cost=cost,
-        cause=prepared.cause,
-        problem=_plain(problem),
-        seconds=round(seconds, 3),
-    )
+def _kept(model: ChosenModel, finished: Finished) -> tuple[MessageRecord, ...]:
+    """The reply, if anything came."""
+    reply = finished.message
+    if not reply.content and finished.problem is not None:
+        return ()
     message = MessageRecord(
         role="assistant",
         content=reply.content,
@@ -260,22 +199,26 @@ async def _record(
         wire=model.info.wire,
         usage=reply.usage,
     )
-    kept = bool(reply.content) or problem is None
-    entries = await desk.session.append(outcome, *([message] if kept else []))
-    if kept:
+    return (message,)
+
+
+def _reply_entry(sent: Sent) -> int | None:
+    """The entry of the reply that was kept."""
+    return sent.entries[-1].id if len(sent.entries) > 1 else None
+
+
+def _tell_reply(desk: Desk, sent: Sent) -> None:
+    entry = _reply_entry(sent)
+    if entry is not None:
         desk.announcer.emit(
             ReplyRecorded(
-                entry=entries[-1].id,
-                text=scrub(reply.text),
-                stop=reply.stop,
-                usage=reply.usage,
-                cost=cost,
-                seconds=seconds,
-                saved=desk.session.is_saved(entries[-1].id),
+                entry=entry,
+                text=scrub(sent.reply.text),
+                stop=sent.reply.stop,
+                usage=sent.reply.usage,
+                cost=sent.cost,
+                seconds=sent.seconds,
+                first=sent.first,
+                saved=desk.session.is_saved(entry),
             )
         )
-    return StepResult(entries[-1].id if kept else None, reply, problem, cost)
-
-
-def _plain(problem: Problem | None) -> dict[str, object] | None:
-    return None if problem is None else {key: value for key, value in asdict(problem).items() if value}

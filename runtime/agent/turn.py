@@ -19,7 +19,8 @@ from ..events import TurnFinished
 from ..providers.base import Problem
 from ..session.entries import NoteRecord
 from .calls import FinishedCall, Workbench, run_calls
-from .step import Desk, StepResult, run_model_call
+from .desk import Desk
+from .step import StepResult, run_model_call
 
 _MOST_REPEATS = 3
 _UNFINISHED = {

@@ -13,19 +13,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import anyio
 from anyio.abc import TaskGroup
 
-from governors.messages import AssistantMessage
+from governors.wire.encoded import dump_bytes
 
 from ..errors import SessionError
 from ..events import CacheKeptWarm
-from ..providers.base import ChosenModel, Finished, Problem, Request, Retry
-from ..session.entries import Entry, OutcomeRecord
+from ..providers.base import ChosenModel
 from ..session.session import Session
-from .renewing import Renewal, renewal_of
-from .step import Desk
+from .desk import Desk
+from .renewing import renewal_of
+from .sending import Outgoing, Sent, send
 from .workroom import Workroom
 
 logger = logging.getLogger(__name__)
@@ -102,51 +103,21 @@ class Warming:
         renewal = renewal_of(branch, desk.drafts.sent, model.info, desk.standing().redaction)
         if renewal is None:
             return False
-        (request,) = await self._session.append(renewal.record)
-        began, finished = anyio.current_time(), Finished(AssistantMessage((), stop="aborted"))
-        try:
-            with anyio.move_on_after(max(_LEAST_WAIT, cache.expires_at() - now)):
-                finished = await _sent(model, renewal)
-        finally:
-            with anyio.CancelScope(shield=True):  # it may have been paid for
-                outcome = _outcome(request, model, finished, anyio.current_time() - began)
-                await self._session.append(outcome)
-                self._count(outcome)
-                if outcome.usage is not None:
-                    desk.thrift(model).warmed(now)
-        usage = outcome.usage
-        return outcome.problem is None and usage is not None and 2 * usage.cache_read > usage.prompt
+        most = max(_LEAST_WAIT, cache.expires_at() - now)
+        outgoing = Outgoing(renewal.record, dump_bytes(renewal.body), within=most, once=True)
+        sent = await send(desk, model, outgoing, turn=None, told=partial(self._told, desk, model, now))
+        usage = sent.reply.usage
+        return sent.problem is None and usage is not None and 2 * usage.cache_read > usage.prompt
 
-    def _count(self, outcome: OutcomeRecord) -> None:
-        done, usage = self._done, outcome.usage
-        costs = (done.cost, outcome.cost if usage is not None else 0.0)
-        problem = None if outcome.problem is None else str(outcome.problem.get("text", ""))
+    def _told(self, desk: Desk, model: ChosenModel, now: float, sent: Sent) -> None:
+        done, usage = self._done, sent.reply.usage
+        costs = (done.cost, sent.cost if usage is not None else 0.0)
         self._done = replace(
             done,
             requests=done.requests + 1,
             tokens=done.tokens + (usage.cache_read if usage is not None else 0),
             cost=None if costs[0] is None or costs[1] is None else costs[0] + costs[1],
-            error=problem or done.error,
+            error=sent.problem.text if sent.problem is not None else done.error,
         )
-
-
-async def _sent(model: ChosenModel, renewal: Renewal) -> Finished:
-    async with model.provider.stream(Request.of(model.info, renewal.body)) as events:
-        async for event in events:
-            if isinstance(event, Retry):  # by then it may be too late; the next turn pays for that once
-                return Finished(AssistantMessage((), stop="error"), Problem("unknown", event.why))
-            if isinstance(event, Finished):
-                return event
-    return Finished(AssistantMessage((), stop="error"), Problem("unknown", "the answer ended without saying how"))
-
-
-def _outcome(request: Entry, model: ChosenModel, finished: Finished, seconds: float) -> OutcomeRecord:
-    reply, problem, price = finished.message, finished.problem, model.info.price
-    return OutcomeRecord(
-        request=request.id,
-        stop=reply.stop,
-        usage=reply.usage,
-        cost=price.cost(reply.usage) if price is not None and reply.usage is not None else None,
-        problem=None if problem is None else {"kind": problem.kind, "text": problem.text},
-        seconds=round(seconds, 3),
-    )
+        if usage is not None:
+            desk.thrift(model).warmed(now)

@@ -18,12 +18,12 @@ from ..session.view.standing import Standing
 from ..tools.base import ToolContext
 from .announce import Announcer
 from .calls import Workbench
+from .desk import Desk
 from .drafts import Drafts
 from .ease import at_ease
 from .equipment import Equipment
 from .fit import known_fit
 from .hooked import Shaping
-from .step import Desk
 from .system import keep_images, refresh_system
 from .thrift import Thrift, thrift_of, warms
 

@@ -49,7 +49,7 @@ async def test_the_law_sees_a_prefix_that_moved_without_a_reason(tmp_path: Path)
             await it.say(text)
         assert_prefix_law(it)
         sent = it.model.requests[1]
-        it.model.requests[1] = replace(sent, body=_with_other_beginning(sent))
+        it.model.requests[1] = Request.of(sent.model, _with_other_beginning(sent))
         with pytest.raises(AssertionError, match="not in the log"):
             assert_prefix_law(it)
         it.model.requests[1] = sent
