@@ -28,7 +28,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"hooks"}),
     frozenset({"prompt", "tools"}),
     frozenset({"skills", "compaction"}),
-    frozenset({"session", "providers", "config", "workspace", "events"}),
+    frozenset({"session", "providers", "config", "workspace", "events", "ledger"}),
     frozenset({"sections"}),
     frozenset({"errors", "version"}),
 )
@@ -125,6 +125,7 @@ PURE_FILES = (
     "runtime/inspecting/calls.py",
     "runtime/inspecting/causes.py",
     "runtime/inspecting/summary.py",
+    "runtime/ledger/base.py",
 )
 IMPURE = {"anyio", "os", "pathlib", "sqlite3", "time", "random", "logging", "socket", "subprocess", "threading"}
 HEAVY = {
