@@ -13,6 +13,7 @@ import anyio
 from governors.tokens import Counter
 
 from ..hooks.contract import DEFAULT_TIMEOUT, Hook
+from ..ledger.base import Ledger, NoLimits
 from ..prompt.builder import Prompt
 from ..tools.toolset import Toolset
 
@@ -34,7 +35,7 @@ class Equipment:
     that was found to pay), `sleep` what waits for their
     time (seconds); `prompt_share` is how much of a window the prompt's sections may take (0 to 1), None for the usual.
     `hooks` take part in the order given, each for `hook_timeout` seconds at most; `images`: whether pictures are sent
-    where the session does not say.
+    where the session does not say. `ledger` is asked before each model call and told after it what it did cost.
     """
 
     workspace: Path
@@ -53,3 +54,4 @@ class Equipment:
     hooks: tuple[Hook, ...] = ()
     hook_timeout: float = DEFAULT_TIMEOUT
     images: bool = True
+    ledger: Ledger = NoLimits()
