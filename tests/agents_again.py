@@ -1,4 +1,4 @@
-"""Making the requests of a conversation again, from its log and nothing else."""
+"""Making the requests of a conversation again, from its log and nothing else, with what they were forecast to take."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ def assert_every_request_is_made_again(it: Talk) -> None:
             assert bytes_of(body) == bytes_of(request.body)
         else:
             assert made.record.prefix == entry.record.prefix
+            assert made.record.forecast == entry.record.forecast
             assert made.draft.to_bytes(ttl) == bytes_of(request.body)
 
 

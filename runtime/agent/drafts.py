@@ -1,8 +1,8 @@
 """The request of a conversation as it grows: governed and encoded message by message, not anew for each call.
 
 `Drafts` keeps a governor and an encoder for as long as each projection extends the one before it, and makes new ones
-after whatever moves the prefix (a head, an edit, a redaction, a switch of model or tools). What comes out is the same
-either way.
+after whatever moves the prefix (a head, an edit, a redaction, a switch of model or tools), in view or not. What comes
+out is the same either way, the forecast included.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from ..providers.base import ModelInfo
 from ..session.entries import Entry
 from ..session.view.live import LiveProjection
 from ..session.view.projection import Projection
+from ..session.view.rendering import Rendering
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Frame:
     head: int | None
     thinking: str | None
     spared: frozenset[str] = frozenset()
+    on: tuple[ToolSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class Drafts:
         self._frame: Frame | None = None
         self._given = 0  # messages that the governor has
         self._governor: Governor | None = None
+        self._rendering: Rendering | None = None  # that the governor was made with
         self._encoder: Encoder | None = None
         self._encoded = 0
 
@@ -116,8 +119,9 @@ class Drafts:
         return self._encoder
 
     def _continued(self, frame: Frame) -> Governor | None:
-        """The governor of the last request, if this one extends it."""
-        if frame != self._frame or self.live.steady < self._given:
+        """The governor of the last request, if this one extends it. What was edited out of view moves no byte, but
+        whoever reads the log anew knows no anchor from before it: then there is none here either."""
+        if frame != self._frame or self.live.rendering is not self._rendering or self.live.steady < self._given:
             return None
         return self._governor
 
@@ -132,6 +136,7 @@ class Drafts:
             since=place.measured_since(),
         )
         self._frame, self._given, self._encoder = frame, 0, None
+        self._rendering = self.live.rendering
         return Governor(
             frame.budget,
             Policy(spared=frame.spared, keep_patches=False),  # a head folds them into the front

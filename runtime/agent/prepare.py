@@ -167,6 +167,7 @@ def _frame(situation: Situation, projection: Projection, standing: Standing) -> 
         head=projection.head,
         thinking=projection.settings.get("thinking", situation.thinking),
         spared=situation.drafts.live.spared(standing.pins),
+        on=projection.state.tools,
     )
 
 
