@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -54,4 +54,4 @@ class Equipment:
     hooks: tuple[Hook, ...] = ()
     hook_timeout: float = DEFAULT_TIMEOUT
     images: bool = True
-    ledger: Ledger = NoLimits()
+    ledger: Ledger = field(default_factory=NoLimits)
