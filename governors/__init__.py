@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .budget import Budget
-    from .decisions import Cut, Decision, DropImages, DropThinking, Missed, Stub
+    from .decisions import Cut, Decision, DropDocuments, DropImages, DropThinking, Missed, Stub
     from .economy import Economy, Prices
     from .errors import ContextOverflow, GovernorError, IllegalPayload, ImpossibleBudget
     from .governor import Governor
@@ -41,6 +41,7 @@ _HOMES = {
     "Counter": ".tokens",
     "Cut": ".decisions",
     "Decision": ".decisions",
+    "DropDocuments": ".decisions",
     "DropImages": ".decisions",
     "DropThinking": ".decisions",
     "Economy": ".economy",
@@ -81,6 +82,7 @@ __all__ = [
     "Counter",
     "Cut",
     "Decision",
+    "DropDocuments",
     "DropImages",
     "DropThinking",
     "Economy",

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from .arguments import legal_arguments
 from .messages import (
     AssistantMessage,
+    Document,
     Image,
     Message,
     SystemPatch,
@@ -30,7 +31,7 @@ NO_TEXT = "(no text)"
 NO_OUTPUT = "(no output)"
 UNNAMED_TOOL = "unnamed"
 
-_Part = TypeVar("_Part", Text, Image, Thinking, ToolCall)
+_Part = TypeVar("_Part", Text, Image, Document, Thinking, ToolCall)
 _Carrier = TypeVar("_Carrier", UserMessage, AssistantMessage, ToolResult)
 
 

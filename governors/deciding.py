@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from .budget import Budget
 from .content import has_thinking, without_thinking
-from .decisions import Cut, Decision, DropImages, DropThinking, Stub
+from .decisions import Cut, Decision, DropDocuments, DropImages, DropThinking, Stub
+from .documents import without_documents
 from .economy import Economy, EditForecast, Proposal, low_watermark
 from .errors import ContextOverflow
 from .estimate import Estimator
@@ -50,25 +51,23 @@ class Deciding:
         unanchored = self.estimator.moved()
         return unanchored.estimate(whole) - unanchored.estimate(self.shown.count)
 
-    def drop_images(self) -> None:
-        """Over the limit of pictures the oldest go, down to half of it: the next one then does not force it again."""
-        shown, most = self.shown, self.abilities.max_images
-        total = shown.pictures
-        if not self.abilities.images or total <= most:
+    def drop_media(self) -> None:
+        """Over a limit of pictures, of pages of documents or of bytes, the oldest go (see `media`)."""
+        shown = self.shown
+        drops = shown.media.drops(self.abilities)
+        if drops is None:
             return
-        surplus = total - most // 2
         changes: dict[int, Message] = {}
         whole = shown.count
-        for place, count in shown.images:
-            if surplus <= 0:
-                break
-            gone = min(count, surplus)
-            self.decisions.append(DropImages(place, gone))
-            changes[place] = without_images(shown.at(place), gone)
-            surplus -= gone
+        for place, count in drops.images.items():
+            self.decisions.append(DropImages(place, count))
+            changes[place] = without_images(shown.at(place), count)
+        for place, count in drops.documents.items():
+            self.decisions.append(DropDocuments(place, count))
+            changes[place] = without_documents(changes.get(place, shown.at(place)), count)
         self._edit(changes)
-        why = f"a request takes at most {most}"
-        self.actions.append(Action("images", f"{total} pictures, the oldest left out", why, self._saved(whole)))
+        governor = "images" if drops.images else "documents"
+        self.actions.append(Action(governor, drops.what, drops.why, self._saved(whole)))
 
     def microcompact(self, cache: Moment | None) -> Economy | None:
         """Let stubs stand for old results, all at once, when that is free, pays, or must be."""
@@ -245,6 +244,8 @@ def follow(shown: Shown, decisions: Sequence[Decision]) -> list[Decision]:
                 changes[place] = stub(kept)
             case DropImages(count=count):
                 changes[place] = without_images(message, count)
+            case DropDocuments(count=count):
+                changes[place] = without_documents(message, count)
             case DropThinking(until=until):
                 for other in range(place, min(until, len(shown.kept))):
                     changes[other] = without_thinking(changes.get(other, shown.at(other)))

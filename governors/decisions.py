@@ -32,6 +32,14 @@ class DropImages:
 
 
 @dataclass(frozen=True, slots=True)
+class DropDocuments:
+    """The text of the first `count` documents of the message at `place` is shown in their place."""
+
+    place: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class DropThinking:
     """The replies from `place` to before `until` are shown without their reasoning: what it was bound to has changed,
     and this model refuses, or loses, reasoning that stands under another prefix."""
@@ -62,4 +70,4 @@ class Missed:
     taken: int = 0
 
 
-Decision: TypeAlias = Stub | DropImages | DropThinking | Cut | Missed
+Decision: TypeAlias = Stub | DropImages | DropDocuments | DropThinking | Cut | Missed

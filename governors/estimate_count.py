@@ -11,9 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from .documents import as_text
 from .messages import (
     AssistantMessage,
     AssistantPart,
+    Document,
     Image,
     Message,
     Text,
@@ -32,6 +34,7 @@ from .tokens import (
     Counter,
     image_tokens,
     message_tokens,
+    page_tokens,
     scaled,
     system_tokens,
     tools_tokens,
@@ -43,7 +46,8 @@ _LEAST_OF_REPLY = 0.7  # of our count of its text: what is reported below that i
 @dataclass(frozen=True, slots=True)
 class Count:
     """`counted` are our tokens, to be scaled to the model's; `frames` is the share of them that no text stands for.
-    `known` are tokens of the model, measured. `pictures` are tokens by a provider's formula, an upper bound."""
+    `known` are tokens of the model, measured. `pictures` are tokens by a provider's formula, an upper bound: of
+    images, and of pages of documents."""
 
     counted: int = 0
     known: int = 0
@@ -82,17 +86,24 @@ def fixed_count(system: str, tools: Sequence[ToolSpec], counter: Counter) -> Cou
     return Count(counted, frames=TOOL_FRAME * len(tools) + (SYSTEM_FRAME if system else 0))
 
 
-def message_count(message: Message, counter: Counter, model: str | None) -> Count:
-    """The count of one message, when it is sent to `model`; worked out once and kept with the message."""
-    return remember(message, count_key(counter, model), lambda: _message_count(message, counter, model))
+def message_count(message: Message, counter: Counter, model: str | None, *, documents: bool = True) -> Count:
+    """The count of one message, when it is sent to `model`; worked out once and kept with the message. Without
+    `documents` the model takes none, and their text stands for them."""
+
+    def count() -> Count:
+        return _message_count(message if documents else as_text(message), counter, model)
+
+    return remember(message, count_key(counter, model, documents=documents), count)
 
 
-def messages_count(messages: Iterable[Message], counter: Counter, model: str | None) -> Count:
+def messages_count(
+    messages: Iterable[Message], counter: Counter, model: str | None, *, documents: bool = True
+) -> Count:
     """The sum of their counts. Thousands of messages are summed for each call: hence in plain integers."""
-    key = count_key(counter, model)
+    key = count_key(counter, model, documents=documents)
     counted = known = frames = pictures = 0
     for message in messages:
-        count: Count = message.memo.get(key) or message_count(message, counter, model)
+        count: Count = message.memo.get(key) or message_count(message, counter, model, documents=documents)
         counted += count.counted
         known += count.known
         frames += count.frames
@@ -100,9 +111,9 @@ def messages_count(messages: Iterable[Message], counter: Counter, model: str | N
     return Count(counted, known, frames, pictures)
 
 
-def count_key(counter: Counter, model: str | None) -> str:
+def count_key(counter: Counter, model: str | None, *, documents: bool = True) -> str:
     """Under which a message keeps its count."""
-    return f"count/{counter.key}/{model}"
+    return f"count/{counter.key}/{model}" if documents else f"count/{counter.key}/{model}/no documents"
 
 
 def reply_tokens(reply: AssistantMessage) -> int:
@@ -137,7 +148,8 @@ def _frames(message: Message) -> int:
 def _pictures(message: Message) -> int:
     if not isinstance(message, UserMessage | ToolResult):
         return 0
-    return sum(image_tokens(part) for part in message.content if isinstance(part, Image))
+    images = sum(image_tokens(part) for part in message.content if isinstance(part, Image))
+    return images + sum(page_tokens(part) for part in message.content if isinstance(part, Document))
 
 
 def _signed(reply: AssistantMessage) -> int:

@@ -20,12 +20,13 @@ def estimator_of(
     model: str | None = None,
     fixed: Count | None = None,
     since: int = 0,
+    documents: bool = True,
 ) -> Estimator:
     """What the replies of `model` in `messages` tell.
 
     `messages` must be repaired and in the form in which they will be sent. `fixed` is the count of system prompt and
     tools. `since` is the index of the first message after the newest head or edit: replies before it tell how the
-    model counts what stands between them, but no longer how large a request is.
+    model counts what stands between them, but no longer how large a request is. `documents` is as for `message_count`.
     """
     replies = [index for index, message in enumerate(messages) if _tells(message, model)][-_REPLIES:]
     estimator, total, counted = Estimator(family, counter.key), fixed or Count(), 0
@@ -33,7 +34,8 @@ def estimator_of(
     for index in replies:
         if before < since <= index:
             estimator = estimator.moved()
-        total, counted = total + messages_count(messages[counted:index], counter, model), index
+        new = messages_count(messages[counted:index], counter, model, documents=documents)
+        total, counted = total + new, index
         reply = messages[index]
         assert isinstance(reply, AssistantMessage)
         estimator = estimator.observe(reply, total, counter, complete=index >= since)

@@ -107,7 +107,7 @@ class Governor:
         actions = _repair_actions(new, repaired.messages)
         size, whole = self.estimator.estimate(shown.count), shown.count
         economy, after = cache.economy if cache is not None else None, size
-        if cache is not None or size > self.budget.tokens or shown.pictures > self._abilities.max_images:
+        if cache is not None or size > self.budget.tokens or shown.media.over(self._abilities):
             economy, after = self._decide(cache, turn, boundaries, decisions, actions)
             if shown.count != whole:  # what is compared must be measured alike: the anchor is gone
                 size = max(size, self.estimator.estimate(whole))
@@ -160,7 +160,7 @@ class Governor:
             actions,
         )
         try:
-            deciding.drop_images()
+            deciding.drop_media()
             economy = deciding.microcompact(cache)
             deciding.fit(self._turn if turn is None else turn, boundaries)
         finally:
@@ -177,9 +177,12 @@ class Governor:
     def _count_of(self, message: Message) -> Count:
         unit = self._counter.key
         if unit != self._count_key[0]:
-            self._count_key = unit, count_key(self._counter, self._model)
+            self._count_key = unit, self._key()
         count: Count | None = message.memo.get(self._count_key[1])
-        return count or message_count(message, self._counter, self._model)
+        return count or message_count(message, self._counter, self._model, documents=self._abilities.documents)
+
+    def _key(self) -> str:
+        return count_key(self._counter, self._model, documents=self._abilities.documents)
 
     def _saving(self, message: Message) -> int:
         """What a stub for an old result saves, in our tokens; 0 where none may stand for it."""

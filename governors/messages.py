@@ -38,6 +38,20 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
+class Document:
+    """A document (a PDF), base64 in `data`; `name` is its file's, `pages` where known. `text` is what was read out of
+    it when it was taken, for models that take no documents: "" when there was none in it, None when nobody has read it.
+    Without `data` only its text can be sent.
+    """
+
+    media_type: str
+    data: str
+    name: str = ""
+    pages: int | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Thinking:
     """A model's reasoning. It is replayed byte for byte to the model that signed it and to no other.
 
@@ -85,7 +99,7 @@ class Usage:
         return self.prompt + self.output
 
 
-UserPart: TypeAlias = Text | Image
+UserPart: TypeAlias = Text | Image | Document
 AssistantPart: TypeAlias = Text | Thinking | ToolCall
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection
 
-from .messages import Image, Message, Text, ToolResult, UserMessage, UserPart, remember
+from .documents import document_name
+from .messages import Document, Image, Message, Text, ToolResult, UserMessage, UserPart, remember
 from .scrub import scrub
 
 #: Tools whose old output is worth little, for callers that bring no `ToolSpec`s that say so themselves.
@@ -26,7 +27,13 @@ def handle_of(content: tuple[UserPart, ...]) -> str:
     """The handle of a result's content: equal content, equal handle."""
     digest = hashlib.sha256()
     for part in content:
-        kind, data = ("t", part.text) if isinstance(part, Text) else ("i", part.data)
+        match part:
+            case Text(text=data):
+                kind = "t"
+            case Image(data=data):
+                kind = "i"
+            case _:
+                kind, data = "d", part.data or part.text or ""
         digest.update(f"{kind}{len(data)}:".encode())
         digest.update(data.encode("utf-8", "replace"))
     return digest.hexdigest()[:_HANDLE]
@@ -52,7 +59,9 @@ def stub(result: ToolResult) -> ToolResult:
 def stub_text(result: ToolResult) -> str:
     text = scrub(result.text)
     images = sum(1 for part in result.content if isinstance(part, Image))
+    names = ", ".join(document_name(part)[:_NAMED] for part in result.content if isinstance(part, Document))
     size = f"{len(text):,} characters" + (f" and {images} images" if images else "")
+    size += f" and {names}" if names else ""
     shown = " ".join(text[: 4 * _SHOWN].split())[:_SHOWN]
     return f"[{scrub(result.tool)[:_NAMED] or 'tool'} result, {size}, {_STUB_MARK}{handle_of(result.content)}: {shown}]"
 

@@ -11,8 +11,8 @@ from .estimate import Estimator
 from .estimate_count import Count, fixed_count, messages_count
 from .estimate_list import estimator_of
 from .governor import Governor
+from .media import over_limits
 from .messages import Message, ToolSpec
-from .microcompact import images_in
 from .policy import Moment, Policy
 from .report import Governed, Report
 from .sound import is_sound
@@ -53,11 +53,19 @@ def govern(
     fixed = fixed_count(text, tools, counter)
     if estimator is None:
         start = len(messages) if given or not sound else since  # what was sent differs from what stands here
-        estimator = estimator_of(messages, counter, family=factor, model=model, fixed=fixed, since=start)
+        estimator = estimator_of(
+            messages,
+            counter,
+            family=factor,
+            model=model,
+            fixed=fixed,
+            since=start,
+            documents=abilities.documents,
+        )
     if sound and not given and (cache is None or not policy.microcompact):
-        total = fixed + messages_count(messages, counter, model)
+        total = fixed + messages_count(messages, counter, model, documents=abilities.documents)
         size = estimator.estimate(total)
-        if size <= budget.tokens and not (total.pictures and _too_many_images(messages, abilities)):
+        if size <= budget.tokens and not (total.pictures and over_limits(messages, abilities)):
             tokens = [part.scaled(estimator.bound) for part in _fixed_parts(text, tools, counter)]
             report = Report(budget.tokens, tokens[0], tokens[1], size, size)
             return Governed(messages, (), report, cache.economy if cache is not None else None)
@@ -75,10 +83,6 @@ def govern(
     )
     governed = governor.step(messages, cache, turn=turn, boundaries=boundaries)
     return replace(governed, messages=tuple(governed.messages))
-
-
-def _too_many_images(messages: Sequence[Message], abilities: Abilities) -> bool:
-    return abilities.images and sum(map(images_in, messages)) > abilities.max_images
 
 
 def _fixed_parts(system: str, tools: Sequence[ToolSpec], counter: Counter) -> tuple[Count, Count]:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 from .carrying import carried
 from .estimate_count import Count
+from .media import Media
 from .messages import AssistantMessage, Message, SystemPatch, Text, ToolResult, UserMessage
-from .microcompact import images_in, stub
+from .microcompact import stub
 from .snip import OMITTED_STEPS, stays
 
 
@@ -39,8 +40,7 @@ class Shown:
     places: list[int | None] = field(default_factory=list)
     sums: list[Count] = field(default_factory=list)  # of all that stands before a message, the fixed part included
     count: Count = field(default_factory=Count)
-    images: list[tuple[int, int]] = field(default_factory=list)  # (place, pictures), oldest first
-    pictures: int = 0
+    media: Media = field(default_factory=Media)
     ripe: list[int] = field(default_factory=list)
     ripe_saving: int = 0
     _index: dict[int, int] = field(default_factory=dict)
@@ -114,9 +114,7 @@ class Shown:
         if place is None:
             return
         self._index[place] = len(self.view) - 1
-        if images := images_in(message):
-            self.images.append((place, images))
-            self.pictures += images
+        self.media.take(place, message)
         if isinstance(message, ToolResult):
             self._newest.append(place)
             if len(self._newest) > self.keep:
@@ -132,8 +130,8 @@ class Shown:
         return self._carried[1]
 
     def _rebuild(self) -> None:
-        self.view, self.places, self.sums, self.images, self.ripe = [], [], [], [], []
-        self.count, self.ripe_saving, self.pictures = self.fixed, 0, 0
+        self.view, self.places, self.sums, self.media, self.ripe = [], [], [], Media(), []
+        self.count, self.ripe_saving = self.fixed, 0
         self._index, self._newest, self._aged = {}, deque(), []
         for place in range(min(self.lead, self.start)):
             self._show(place, self.at(place))

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from .messages import (
     AssistantMessage,
+    Document,
     Image,
     Message,
     Text,
@@ -56,6 +57,10 @@ MESSAGE_FRAME = 6  # role, delimiters and separators around one message
 CALL_FRAME = 12  # id, type and braces around one call or result
 TOOL_FRAME = 16  # what a provider writes around one tool schema
 SYSTEM_FRAME = 8
+DOCUMENT_FRAME = 64  # what names a document, and what says that its text stands for it
+PAGE = 2_600  # a page of a document as a picture: A4 or letter at 1,568 pixels, 750 a token (1,105 by tiles)
+PAGE_TEXT = 3_000  # and its text, where nobody has read it: providers tell of 1,500 to 3,000
+PAGE_BYTES = 10_000  # of a document whose pages nobody has counted: one with text alone takes so much for a page
 LARGEST_IMAGE = 4_784  # what providers scale pictures down to: 2,576 pixels at the longer side, 28 x 28 a token
 _PIECE = 100_000  # characters counted at once: the splitting fails on runs of some 500,000 spaces
 _SLACK = 16  # tokens that a cut inside a word may save, as merging is not optimal
@@ -172,6 +177,22 @@ def image_tokens(image: Image) -> int:
     return min(max(by_area, by_tiles), LARGEST_IMAGE)
 
 
+def page_count(document: Document) -> int:
+    """Its pages, at least one; by its size where nobody has counted them."""
+    if document.pages is not None:
+        return max(document.pages, 1)
+    return 1 + len(document.data) * 3 // 4 // PAGE_BYTES
+
+
+def page_tokens(document: Document) -> int:
+    """What the pages of a document cost beside its text. Providers show a model the text and a picture of each page
+    (https://docs.anthropic.com/en/docs/build-with-claude/pdf-support,
+    https://developers.openai.com/docs/guides/pdf-files)."""
+    if not document.data:
+        return 0
+    return page_count(document) * (PAGE if document.text is not None else PAGE + PAGE_TEXT)
+
+
 def _message_tokens(message: Message, counter: Counter) -> int:
     match message:
         case UserMessage():
@@ -184,16 +205,18 @@ def _message_tokens(message: Message, counter: Counter) -> int:
             return MESSAGE_FRAME + SYSTEM_FRAME + counter.count(message.text)
 
 
-def _parts(parts: Iterable[Text | Image | Thinking | ToolCall], counter: Counter) -> int:
+def _parts(parts: Iterable[Text | Image | Document | Thinking | ToolCall], counter: Counter) -> int:
     return sum(_part(part, counter) for part in parts)
 
 
-def _part(part: Text | Image | Thinking | ToolCall, counter: Counter) -> int:
+def _part(part: Text | Image | Document | Thinking | ToolCall, counter: Counter) -> int:
     match part:
         case Text():
             return counter.count(part.text) + 1
         case Image():
             return image_tokens(part)
+        case Document():
+            return page_tokens(part) + counter.count(part.name) + counter.count(part.text or "") + DOCUMENT_FRAME
         case Thinking():
             return counter.count(part.text) + _signature_tokens(part.signature) + 4
         case _:

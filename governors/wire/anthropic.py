@@ -17,8 +17,10 @@ from functools import partial
 from typing import Any
 
 from ..content import EMPTY_MESSAGE, NO_OUTPUT
+from ..documents import document_name
 from ..messages import (
     AssistantMessage,
+    Document,
     Image,
     Message,
     SystemPatch,
@@ -28,6 +30,7 @@ from ..messages import (
     ToolResult,
     ToolSpec,
     UserMessage,
+    UserPart,
     remember,
 )
 from ..scrub import scrub
@@ -36,12 +39,13 @@ from .base import THINKING_LEVELS, Abilities, Payload
 from .common import (
     OPENING,
     arguments_object,
-    image_follows,
-    image_label,
-    image_left_out,
-    image_memo,
+    follows,
     is_blank,
     is_clean,
+    is_empty,
+    label_of,
+    left_out,
+    media_memo,
     patch_text,
     remember_step,
     sendable_name,
@@ -150,7 +154,7 @@ def _continues_without_thinking(messages: Sequence[Mapping[str, Any]]) -> bool:
 def encode_unit(item: Message | tuple[ToolResult, ...], abilities: Abilities, model: str | None) -> list[Encoded]:
     """The encoded form of a message or of all results of a step, kept with it."""
     if isinstance(item, tuple):
-        return remember_step(item, f"{WIRE}/{image_memo(abilities)}", partial(_encode_step, item, abilities))
+        return remember_step(item, f"{WIRE}/{media_memo(abilities)}", partial(_encode_step, item, abilities))
     if isinstance(item, AssistantMessage):
         key = f"{WIRE}/model={model!r}/unsigned={abilities.unsigned_thinking}"
         return remember(item, key, partial(_encode_reply, item, abilities, model))
@@ -158,7 +162,7 @@ def encode_unit(item: Message | tuple[ToolResult, ...], abilities: Abilities, mo
         inline = takes_changes(abilities)
         key = f"{WIRE}/patch/{abilities.folds_patches}/{inline}/{abilities.schema_references}"
         return remember(item, key, partial(_encode_patch, item, abilities, inline))
-    return remember(item, f"{WIRE}/{image_memo(abilities)}", partial(_encode_user, item, abilities))
+    return remember(item, f"{WIRE}/{media_memo(abilities)}", partial(_encode_user, item, abilities))
 
 
 def _encode_patch(patch: SystemPatch, abilities: Abilities, inline: bool) -> list[Encoded]:
@@ -171,7 +175,7 @@ def _encode_patch(patch: SystemPatch, abilities: Abilities, inline: bool) -> lis
 
 def _encode_user(message: Message, abilities: Abilities) -> list[Encoded]:
     assert isinstance(message, UserMessage)
-    blocks = [_encode_part(part, abilities) for part in message.content if not _is_empty(part)]
+    blocks = [_encode_part(part, abilities) for part in message.content if not is_empty(part)]
     return [Encoded({"role": "user", "content": blocks or [_text(EMPTY_MESSAGE)]})]
 
 
@@ -218,17 +222,17 @@ def _encode_step(results: tuple[ToolResult, ...], abilities: Abilities) -> list[
     for result in results:
         if result.is_error:
             for part in result.content:
-                if isinstance(part, Image) and _left_out(part, abilities) is None:
-                    blocks += [_text(image_label(result)), _image(part)]
+                if not isinstance(part, Text) and _left_out(part, abilities) is None:
+                    blocks += [_text(label_of(part, result)), _encode_part(part, abilities)]
     return [Encoded({"role": "user", "content": blocks})]
 
 
 def _encode_result(result: ToolResult, abilities: Abilities) -> Block:
     content = []
     for part in result.content:
-        if result.is_error and isinstance(part, Image) and _left_out(part, abilities) is None:
-            content.append(_text(image_follows(part)))  # an error may hold only text (A4)
-        elif not _is_empty(part):
+        if result.is_error and not isinstance(part, Text) and _left_out(part, abilities) is None:
+            content.append(_text(follows(part)))  # an error may hold only text (A4)
+        elif not is_empty(part):
             content.append(_encode_part(part, abilities))
     block: Block = {
         "type": "tool_result",
@@ -240,24 +244,20 @@ def _encode_result(result: ToolResult, abilities: Abilities) -> Block:
     return block
 
 
-def _is_empty(part: Text | Image) -> bool:
-    return isinstance(part, Text) and is_blank(part.text)
-
-
-def _encode_part(part: Text | Image, abilities: Abilities) -> Block:
+def _encode_part(part: UserPart, abilities: Abilities) -> Block:
     if isinstance(part, Text):
         return _text(scrub(part.text))
-    left_out = _left_out(part, abilities)
-    return _image(part) if left_out is None else _text(left_out)
+    instead = _left_out(part, abilities)
+    if instead is not None:
+        return _text(instead)
+    source = {"type": "base64", "media_type": part.media_type, "data": part.data}
+    if isinstance(part, Image):
+        return {"type": "image", "source": source}
+    return {"type": "document", "source": source, "title": document_name(part)}
 
 
-def _left_out(image: Image, abilities: Abilities) -> str | None:
-    return image_left_out(image, abilities, known=image.media_type in MEDIA_TYPES)
-
-
-def _image(image: Image) -> Block:
-    source = {"type": "base64", "media_type": image.media_type, "data": image.data}
-    return {"type": "image", "source": source}
+def _left_out(part: Image | Document, abilities: Abilities) -> str | None:
+    return left_out(part, abilities, known=part.media_type in MEDIA_TYPES)
 
 
 def _text(text: str) -> Block:

@@ -53,7 +53,7 @@ class AnthropicRules(MessageRules):
         yield from check_turn(turn, self.abilities)
         for place, block in turn.blocks:
             yield from check_names(place, block, self.identity, self.tools)
-            yield from self._check_images(place, block)
+            yield from self._check_media(place, block)
             if block["type"] == "compaction":
                 yield from self._check_compaction(turn, place, block)
             yield from self.marks.take_block(place, block, cleared=turn.role == "system" and turn.clears)
@@ -90,13 +90,16 @@ class AnthropicRules(MessageRules):
             yield from check_change(where, block, self.tools, self.abilities)
             self.tools = self.tools | defined_names(block)  # not in place: forks share it
 
-    def _check_images(self, where: str, block: Block) -> Iterator[Violation]:
+    def _check_media(self, where: str, block: Block) -> Iterator[Violation]:
         content = block.get("content")
         inner = content if isinstance(content, list) and block["type"] == "tool_result" else []
         for part in (block, *inner):
+            source = part.get("source") if isinstance(part, dict) else None
+            data = source.get("data") if isinstance(source, dict) else None
             if isinstance(part, dict) and part.get("type") == "image":
-                source = part.get("source")
-                yield from self.image_too_large(where, source.get("data") if isinstance(source, dict) else None)
+                yield from self.image_too_large(where, data)
+            elif isinstance(part, dict) and part.get("type") == "document":
+                yield from self.document_refused(where, data)
 
     def _check_compaction(self, turn: Turn, where: str, block: Block) -> Iterator[Violation]:
         content = block.get("content")

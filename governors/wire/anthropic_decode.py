@@ -14,6 +14,7 @@ from typing import Any
 from ..messages import (
     AssistantMessage,
     AssistantPart,
+    Document,
     Image,
     Message,
     SystemPatch,
@@ -26,7 +27,7 @@ from ..messages import (
 )
 from .anthropic_tools_decode import ToolReader, is_filler
 from .base import CannotDecode, Decoded
-from .common import dump, image_follows, image_label
+from .common import dump, follows, label_of
 
 
 def decode(payload: Mapping[str, Any] | Sequence[Any], *, model: str | None = None) -> Decoded:
@@ -152,36 +153,39 @@ def _decode_results(
 def _reattach(
     results: list[ToolResult], following: list[tuple[str, Mapping[str, Any]]]
 ) -> tuple[list[ToolResult], int]:
-    """Give error results the images back that `encode` moved behind them; also how many blocks those took."""
+    """Give error results the pictures and documents back that `encode` moved behind them; also how many blocks those
+    took."""
     shown: list[ToolResult] = []
     taken = 0
     for result in results:
-        label = image_label(result)
-        images: list[Image] = []
+        behind: list[Image | Document] = []
         place = taken
-        while result.is_error and place + 1 < len(following) and following[place][1].get("text") == label:
+        while result.is_error and place + 1 < len(following):
             where, block = following[place + 1]
-            if block.get("type") != "image":
+            if block.get("type") not in ("image", "document"):
                 break
-            images.append(_decode_image(block, where))
+            part = _decode_user_part(block, where)
+            if isinstance(part, Text) or following[place][1].get("text") != label_of(part, result):
+                break
+            behind.append(part)
             place += 2
-        restored = _restore(result, images)
+        restored = _restore(result, behind)
         if restored is not None:
             result, taken = restored, place
         shown.append(result)
     return shown, taken
 
 
-def _restore(result: ToolResult, images: list[Image]) -> ToolResult | None:
-    """The result with each image where its mark stands, or None when marks and images do not agree."""
-    waiting = list(images)
+def _restore(result: ToolResult, behind: list[Image | Document]) -> ToolResult | None:
+    """The result with each of them where its mark stands, or None when marks and parts do not agree."""
+    waiting = list(behind)
     content: list[UserPart] = []
     for part in result.content:
-        if waiting and part == Text(image_follows(waiting[0])):
+        if waiting and part == Text(follows(waiting[0])):
             content.append(waiting.pop(0))
         else:
             content.append(part)
-    if waiting or not images:
+    if waiting or not behind:
         return None
     return ToolResult(result.call_id, result.tool, tuple(content), result.is_error)
 
@@ -190,12 +194,15 @@ def _decode_user_part(block: Mapping[str, Any], where: str) -> UserPart:
     if block.get("type") == "text":
         return Text(str(block.get("text") or ""))
     if block.get("type") == "image":
-        return _decode_image(block, where)
-    raise CannotDecode(f"{where} is a {block.get('type')!r} block; text and images can be read")
+        return Image(*_decode_source(block, where))
+    if block.get("type") == "document":
+        return Document(*_decode_source(block, where), str(block.get("title") or ""))
+    raise CannotDecode(f"{where} is a {block.get('type')!r} block; text, images and documents can be read")
 
 
-def _decode_image(block: Mapping[str, Any], where: str) -> Image:
+def _decode_source(block: Mapping[str, Any], where: str) -> tuple[str, str]:
+    """The media type and the data of an image or a document."""
     source = block.get("source")
     if not isinstance(source, Mapping) or source.get("type") != "base64":
-        raise CannotDecode(f"{where} is an image that is not given as base64 data")
-    return Image(str(source.get("media_type") or ""), str(source.get("data") or ""))
+        raise CannotDecode(f"{where} is of type {block.get('type')} and not given as base64 data")
+    return str(source.get("media_type") or ""), str(source.get("data") or "")

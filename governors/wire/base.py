@@ -51,6 +51,9 @@ class Abilities:
     max_images: int = 20
     max_image_pixels: int = 2000  # the longer side
     max_image_bytes: int = 4_500_000  # of the base64 text
+    documents: bool = False  # PDFs
+    max_document_pages: int = 100  # of all in a request
+    max_document_bytes: int = 24_000_000  # of the base64 text of one
     max_body_bytes: int = 32_000_000  # of the whole request
     max_messages: int = 100_000
     # order

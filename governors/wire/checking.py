@@ -184,6 +184,17 @@ class MessageRules(ABC):
             most = self.abilities.max_image_bytes
             yield refused("A12", where, f"an image of {len(data):,} bytes; this model takes at most {most:,}")
 
+    def document_refused(self, where: str, data: Any) -> Iterator[Violation]:
+        """A12 for a document that this model does not take; `data` is its base64 text. How many pages it has does not
+        show."""
+        most = self.abilities.max_document_bytes
+        if not self.abilities.documents:
+            yield refused("A12", where, "a document; this model takes none")
+        elif not isinstance(data, str) or not data:
+            yield refused("A12", where, "a document without data")
+        elif len(data) > most:
+            yield refused("A12", where, f"a document of {len(data):,} bytes; this model takes at most {most:,}")
+
 
 Copied = TypeVar("Copied")
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..arguments import MAX_DEPTH, parse_object
-from ..messages import Image, Message, Text, ToolCall, ToolResult, UserMessage
+from ..documents import NO_DATA, PDF, TOO_LARGE, document_name, document_words, takes_none
+from ..messages import Document, Image, Message, Text, ToolCall, ToolResult, UserMessage, UserPart
 from ..scrub import may_hide_surrogate, scrub
 from .base import EFFORTS, THINKING_LEVELS, Abilities, CannotDecode
 from .encoded import Encoded
@@ -95,9 +96,38 @@ def is_blank(text: str) -> bool:
     return not text or text.isspace()
 
 
-def image_memo(abilities: Abilities) -> str:
-    """What of the abilities decides how images are encoded, as part of a memo's key."""
-    return f"images={abilities.images}/{abilities.max_image_pixels}/{abilities.max_image_bytes}"
+def is_empty(part: UserPart) -> bool:
+    """Whether a part is a text that says nothing."""
+    return isinstance(part, Text) and is_blank(part.text)
+
+
+def media_memo(abilities: Abilities) -> str:
+    """What of the abilities decides how images and documents are encoded, as part of a memo's key."""
+    images = f"images={abilities.images}/{abilities.max_image_pixels}/{abilities.max_image_bytes}"
+    if not abilities.documents:
+        return images
+    return f"{images}/documents={abilities.max_document_pages}/{abilities.max_document_bytes}"
+
+
+def left_out(part: Image | Document, abilities: Abilities, *, known: bool) -> str | None:
+    """The text that stands for a picture or a document which cannot be sent (A12); None when it can.
+
+    `known`: the protocol has a place for images of this type.
+    """
+    if isinstance(part, Document):
+        return document_left_out(part, abilities)
+    return image_left_out(part, abilities, known=known)
+
+
+def document_left_out(document: Document, abilities: Abilities) -> str | None:
+    """The text of a document, or of its absence, where it cannot be sent; None when it can."""
+    if not abilities.documents or document.media_type != PDF or not is_clean(document.data):
+        return document_words(document, takes_none(document))
+    if not document.data:
+        return document_words(document, NO_DATA)
+    if len(document.data) > abilities.max_document_bytes or (document.pages or 0) > abilities.max_document_pages:
+        return document_words(document, TOO_LARGE)
+    return None
 
 
 def image_left_out(image: Image, abilities: Abilities, *, known: bool) -> str | None:
@@ -119,14 +149,30 @@ def longer_side(image: Image) -> int:
     return max(image.width or 0, image.height or 0)
 
 
-def image_follows(image: Image) -> str:
-    """What stands in a result for an image that has to be sent after all results of the step."""
-    return f"[{scrub(image.media_type)}: shown after the results]"
+def follows(part: Image | Document) -> str:
+    """What stands in a result for a picture or a document that has to be sent after all results of the step."""
+    kind = scrub(part.media_type) if isinstance(part, Image) else document_name(part)
+    return f"[{kind}: shown after the results]"
 
 
-def image_label(result: ToolResult) -> str:
-    """Says of an image sent after the results whose it is."""
-    return f"[image from {sendable_name(result.tool)}, call {scrub(result.call_id)}]"
+def label_of(part: Image | Document, result: ToolResult) -> str:
+    """Says of a picture or a document sent after the results whose it is."""
+    kind = "image" if isinstance(part, Image) else f"document {document_name(part)}"
+    return f"[{kind} from {sendable_name(result.tool)}, call {scrub(result.call_id)}]"
+
+
+def file_data(document: Document) -> dict[str, str]:
+    """A document as OpenAI's protocols take it inside a request: its name, and a data URI."""
+    return {"filename": document_name(document), "file_data": f"data:{document.media_type};base64,{document.data}"}
+
+
+def decode_file(file: Any, where: str) -> Document:
+    """The document that `file_data` made. Raises `CannotDecode`, naming `where`, for one that is not in the request."""
+    given = file.get("file_data") if isinstance(file, Mapping) else None
+    match = _DATA_URI.fullmatch(given) if isinstance(given, str) else None
+    if match is None:
+        raise CannotDecode(f"{where} is a document that is not given as a base64 data URI")
+    return Document(match["media_type"], match["data"], str(file.get("filename") or ""))
 
 
 def patch_text(text: str) -> str:

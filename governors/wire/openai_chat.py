@@ -19,6 +19,7 @@ from typing import Any
 from ..content import EMPTY_MESSAGE, NO_OUTPUT
 from ..messages import (
     AssistantMessage,
+    Document,
     Image,
     Message,
     SystemPatch,
@@ -28,6 +29,7 @@ from ..messages import (
     ToolResult,
     ToolSpec,
     UserMessage,
+    UserPart,
     remember,
 )
 from ..scrub import scrub
@@ -36,13 +38,15 @@ from .common import (
     OPENING,
     arguments_text,
     effort_for,
-    image_follows,
-    image_label,
-    image_left_out,
-    image_memo,
+    file_data,
+    follows,
     is_blank,
     is_clean,
+    is_empty,
     joined_text,
+    label_of,
+    left_out,
+    media_memo,
     patch_text,
     remember_step,
     schema,
@@ -140,7 +144,7 @@ def _system_role(abilities: Abilities) -> str:
 def encode_unit(item: Message | tuple[ToolResult, ...], abilities: Abilities, model: str | None) -> list[Encoded]:
     """The encoded form of a message or of all results of a step, kept with it."""
     if isinstance(item, tuple):
-        key = f"{WIRE}/{image_memo(abilities)}/name={abilities.tool_name_in_result}"
+        key = f"{WIRE}/{media_memo(abilities)}/name={abilities.tool_name_in_result}"
         return remember_step(item, key, partial(_encode_step, item, abilities))
     if isinstance(item, AssistantMessage):
         shape = f"null={abilities.null_content}/reasoning={abilities.replay_reasoning}/{abilities.call_signatures}"
@@ -149,7 +153,7 @@ def encode_unit(item: Message | tuple[ToolResult, ...], abilities: Abilities, mo
         return []
     anywhere = abilities.system_anywhere and not abilities.strict_alternation  # there it would part two of one role
     role = _system_role(abilities) if anywhere else "user"
-    key = f"{WIRE}/{image_memo(abilities)}/patch={role}"
+    key = f"{WIRE}/{media_memo(abilities)}/patch={role}"
     return remember(item, key, partial(_encode_user, item, abilities, role))
 
 
@@ -167,7 +171,7 @@ def _encode_user(message: Message, abilities: Abilities, patch_role: str) -> lis
     if isinstance(message, SystemPatch):
         return [_encode_patch(message, patch_role)]
     assert isinstance(message, UserMessage)
-    parts = [_encode_part(part, abilities) for part in message.content if not _is_empty(part)]
+    parts = [_encode_part(part, abilities) for part in message.content if not is_empty(part)]
     if all(part["type"] == "text" for part in parts):
         text = "\n\n".join(part["text"] for part in parts)
         return [Encoded({"role": "user", "content": text or EMPTY_MESSAGE})]
@@ -212,15 +216,15 @@ def _encode_step(results: tuple[ToolResult, ...], abilities: Abilities) -> list[
     shown: list[Part] = []
     for result in results:
         for part in result.content:
-            if isinstance(part, Image) and _left_out(part, abilities) is None:
-                shown += [_text(image_label(result)), _encode_part(part, abilities)]
+            if not isinstance(part, Text) and _left_out(part, abilities) is None:
+                shown += [_text(label_of(part, result)), _encode_part(part, abilities)]
     if shown:
         encoded.append(Encoded({"role": "user", "content": shown}))
     return encoded
 
 
 def _encode_result(result: ToolResult, abilities: Abilities) -> Encoded:
-    texts = [_result_text(part, abilities) for part in result.content if not _is_empty(part)]
+    texts = [_result_text(part, abilities) for part in result.content if not is_empty(part)]
     text = "\n\n".join(texts) or NO_OUTPUT
     # The protocol has no flag for errors, so the text says it, unless it does so already.
     if result.is_error and not result.stand_in and not text.lstrip().casefold().startswith("error"):
@@ -232,28 +236,25 @@ def _encode_result(result: ToolResult, abilities: Abilities) -> Encoded:
     return Encoded(fields)
 
 
-def _result_text(part: Text | Image, abilities: Abilities) -> str:
+def _result_text(part: UserPart, abilities: Abilities) -> str:
     if isinstance(part, Text):
         return scrub(part.text)
-    return _left_out(part, abilities) or image_follows(part)
+    return _left_out(part, abilities) or follows(part)
 
 
-def _is_empty(part: Text | Image) -> bool:
-    return isinstance(part, Text) and is_blank(part.text)
-
-
-def _encode_part(part: Text | Image, abilities: Abilities) -> Part:
+def _encode_part(part: UserPart, abilities: Abilities) -> Part:
     if isinstance(part, Text):
         return _text(scrub(part.text))
-    left_out = _left_out(part, abilities)
-    if left_out is not None:
-        return _text(left_out)
+    instead = _left_out(part, abilities)
+    if instead is not None:
+        return _text(instead)
+    if isinstance(part, Document):
+        return {"type": "file", "file": file_data(part)}
     return {"type": "image_url", "image_url": {"url": f"data:{part.media_type};base64,{part.data}"}}
 
 
-def _left_out(image: Image, abilities: Abilities) -> str | None:
-    known = is_clean(image.media_type) and image.media_type.startswith("image/")
-    return image_left_out(image, abilities, known=known)
+def _left_out(part: Image | Document, abilities: Abilities) -> str | None:
+    return left_out(part, abilities, known=is_clean(part.media_type) and part.media_type.startswith("image/"))
 
 
 def _text(text: str) -> Part:

@@ -53,7 +53,7 @@ class ChatRules(MessageRules):
             yield from check_result(where, message, self.abilities)
         else:
             yield from check_content(where, message)
-            yield from self._check_images(where, message)
+            yield from self._check_media(where, message)
             if role == "user":
                 self.without_reasoning = []
         yield from self._check_pairing(where, message)
@@ -79,13 +79,17 @@ class ChatRules(MessageRules):
         if wanted and not isinstance(message.get("reasoning_content"), str):
             self.without_reasoning.append(where)
 
-    def _check_images(self, where: str, message: dict[str, Any]) -> Iterator[Violation]:
+    def _check_media(self, where: str, message: dict[str, Any]) -> Iterator[Violation]:
         content = message.get("content")
         for index, part in enumerate(content if isinstance(content, list) else ()):
             shown = part.get("image_url") if isinstance(part, dict) else None
             if isinstance(shown, dict):
                 data = text_of(shown.get("url")).partition(";base64,")[2]
                 yield from self.image_too_large(f"{where}.content[{index}]", data)
+            if isinstance(part, dict) and part.get("type") == "file":
+                file = part.get("file")
+                given = text_of(file.get("file_data")) if isinstance(file, dict) else ""
+                yield from self.document_refused(f"{where}.content[{index}]", given.partition(";base64,")[2])
 
     def _check_pairing(self, where: str, message: dict[str, Any]) -> Iterator[Violation]:
         if message["role"] == "tool":

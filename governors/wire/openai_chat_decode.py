@@ -14,7 +14,6 @@ from typing import Any
 from ..messages import (
     AssistantMessage,
     AssistantPart,
-    Image,
     Message,
     SystemPatch,
     Text,
@@ -25,7 +24,7 @@ from ..messages import (
     UserPart,
 )
 from .base import CannotDecode, Decoded
-from .common import data_uri, dump
+from .common import data_uri, decode_file, dump
 from .openai_chat import SYSTEM_ROLES, UNSIGNED, WIRE
 
 
@@ -34,7 +33,7 @@ def decode(payload: Mapping[str, Any] | Sequence[Any], *, model: str | None = No
 
     `model` says which model its replies came from; by default the one that the body names. The protocol does not
     say which results are errors: their text does. Raises `CannotDecode` for content that the message model has no
-    place for, such as audio or a picture by URL.
+    place for, such as audio, or a picture or document by URL.
     """
     dicts: Any = payload
     if isinstance(payload, Mapping):
@@ -73,7 +72,7 @@ def _decode_message(
 
 
 def _decode_user(parts: list[UserPart]) -> Iterator[UserMessage]:
-    if any(isinstance(part, Image) for part in parts) or not parts:
+    if any(not isinstance(part, Text) for part in parts) or not parts:
         yield UserMessage(tuple(parts))
         return
     # `encode` makes a list of texts only by merging messages, so that each was a message of its own.
@@ -127,8 +126,8 @@ def _signature(call: Mapping[str, Any]) -> str | None:
 
 def _text(content: Any, where: str) -> str:
     parts = _parts(content, where)
-    if any(isinstance(part, Image) for part in parts):
-        raise CannotDecode(f"{where} holds an image where only text can stand")
+    if any(not isinstance(part, Text) for part in parts):
+        raise CannotDecode(f"{where} holds an image or a document where only text can stand")
     return "\n\n".join(part.text for part in parts if isinstance(part, Text))
 
 
@@ -149,4 +148,6 @@ def _decode_part(part: Any, where: str) -> UserPart:
     if kind == "image_url":
         shown = part.get("image_url")
         return data_uri(shown.get("url") if isinstance(shown, Mapping) else None, where)
-    raise CannotDecode(f"{where} is {part if kind is None else kind!r}; text and images can be read")
+    if kind == "file":
+        return decode_file(part.get("file"), where)
+    raise CannotDecode(f"{where} is {part if kind is None else kind!r}; text, images and documents can be read")

@@ -21,7 +21,7 @@ from typing import Any
 from ..content import EMPTY_MESSAGE, NO_OUTPUT
 from ..messages import (
     AssistantMessage,
-    Image,
+    Document,
     Message,
     SystemPatch,
     Text,
@@ -30,6 +30,7 @@ from ..messages import (
     ToolResult,
     ToolSpec,
     UserMessage,
+    UserPart,
     remember,
 )
 from ..scrub import scrub
@@ -38,10 +39,12 @@ from .common import (
     arguments_text,
     dump,
     effort_for,
-    image_left_out,
-    image_memo,
+    file_data,
     is_blank,
     is_clean,
+    is_empty,
+    left_out,
+    media_memo,
     patch_text,
     remember_step,
     schema,
@@ -108,13 +111,13 @@ def body(
 def encode_unit(item: Message | tuple[ToolResult, ...], abilities: Abilities, model: str | None) -> list[Encoded]:
     """The items of a message or of all results of a step, kept with it."""
     if isinstance(item, tuple):
-        return remember_step(item, f"{WIRE}/{image_memo(abilities)}", partial(_encode_step, item, abilities))
+        return remember_step(item, f"{WIRE}/{media_memo(abilities)}", partial(_encode_step, item, abilities))
     if isinstance(item, AssistantMessage):
         return remember(item, f"{WIRE}/model={model!r}", partial(_encode_reply, item, model))
     if isinstance(item, SystemPatch):
         key = f"{WIRE}/patch/{patch_role(abilities)}/{abilities.folds_patches}/{abilities.inline_tools}"
         return remember(item, f"{key}/{abilities.schema_references}", partial(_encode_patch, item, abilities))
-    return remember(item, f"{WIRE}/{image_memo(abilities)}", partial(_encode_user, item, abilities))
+    return remember(item, f"{WIRE}/{media_memo(abilities)}", partial(_encode_user, item, abilities))
 
 
 def takes_changes(abilities: Abilities) -> bool:
@@ -153,7 +156,7 @@ def _encode_patch(patch: SystemPatch, abilities: Abilities) -> list[Encoded]:
 
 def _encode_user(message: Message, abilities: Abilities) -> list[Encoded]:
     assert isinstance(message, UserMessage)
-    parts = [_encode_part(part, abilities) for part in message.content if not _is_empty(part)]
+    parts = [_encode_part(part, abilities) for part in message.content if not is_empty(part)]
     return [_message("user", parts or [_input_text(EMPTY_MESSAGE)])]
 
 
@@ -218,8 +221,8 @@ def _encode_step(results: tuple[ToolResult, ...], abilities: Abilities) -> list[
 
 
 def _encode_output(result: ToolResult, abilities: Abilities) -> str | list[Item]:
-    """One text where it can be; a list when there are images."""
-    parts = [_encode_part(part, abilities) for part in result.content if not _is_empty(part)]
+    """One text where it can be; a list when there are images or documents."""
+    parts = [_encode_part(part, abilities) for part in result.content if not is_empty(part)]
     texts = [part["text"] for part in parts if part["type"] == "input_text"]
     # The protocol has no flag for errors, so the text says it, unless it does so already.
     flagged = result.is_error and not result.stand_in
@@ -230,17 +233,15 @@ def _encode_output(result: ToolResult, abilities: Abilities) -> str | list[Item]
     return [_input_text("error:"), *parts] if flagged and not says_so else parts
 
 
-def _is_empty(part: Text | Image) -> bool:
-    return isinstance(part, Text) and is_blank(part.text)
-
-
-def _encode_part(part: Text | Image, abilities: Abilities) -> Item:
+def _encode_part(part: UserPart, abilities: Abilities) -> Item:
     if isinstance(part, Text):
         return _input_text(scrub(part.text))
     known = is_clean(part.media_type) and part.media_type.startswith("image/")
-    left_out = image_left_out(part, abilities, known=known)
-    if left_out is not None:
-        return _input_text(left_out)
+    instead = left_out(part, abilities, known=known)
+    if instead is not None:
+        return _input_text(instead)
+    if isinstance(part, Document):
+        return {"type": "input_file", **file_data(part)}
     return {"type": "input_image", "detail": "auto", "image_url": f"data:{part.media_type};base64,{part.data}"}
 
 

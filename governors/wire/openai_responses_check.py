@@ -113,13 +113,16 @@ class ResponsesRules(MessageRules):
         self.tools = self.tools | new  # not in place: forks share it
 
     def _check_parts(self, where: str, content: Any) -> Iterator[Violation]:
-        """Count breakpoints and images."""
+        """Count breakpoints and images; look at documents."""
         for index, part in enumerate(content if isinstance(content, list) else ()):
             if isinstance(part, dict):
                 self.breakpoints += part.get("prompt_cache_breakpoint") is not None
                 if part.get("type") == "input_image":
                     data = text_of(part.get("image_url")).partition(";base64,")[2]
                     yield from self.image_too_large(f"{where}[{index}]", data)
+                elif part.get("type") == "input_file":
+                    data = text_of(part.get("file_data")).partition(";base64,")[2]
+                    yield from self.document_refused(f"{where}[{index}]", data)
 
     def _check_pairing(self, where: str, item: dict[str, Any]) -> Iterator[Violation]:
         call = text_of(item.get("call_id"))

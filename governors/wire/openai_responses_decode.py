@@ -14,7 +14,6 @@ from typing import Any
 from ..messages import (
     AssistantMessage,
     AssistantPart,
-    Image,
     Message,
     SystemPatch,
     Text,
@@ -27,7 +26,7 @@ from ..messages import (
     UserPart,
 )
 from .base import CannotDecode, Decoded
-from .common import data_uri, dump, untagged
+from .common import data_uri, decode_file, dump, untagged
 from .openai_responses import WIRE
 
 SYSTEM_ROLES = ("system", "developer")
@@ -110,8 +109,8 @@ def _decode_reply_item(item: Mapping[str, Any], where: str, tools: dict[str, str
         yield call
     else:
         for part in _parts(item.get("content"), f"{where}.content"):
-            if isinstance(part, Image):
-                raise CannotDecode(f"{where}.content holds an image, which a reply cannot hold here")
+            if not isinstance(part, Text):
+                raise CannotDecode(f"{where}.content holds an image or a document, which a reply cannot hold here")
             yield part
 
 
@@ -156,8 +155,8 @@ def _decode_item(item: Mapping[str, Any], where: str, tools: Mapping[str, str]) 
 
 def _text(content: Any, where: str) -> str:
     parts = _parts(content, where)
-    if any(isinstance(part, Image) for part in parts):
-        raise CannotDecode(f"{where} holds an image where only text can stand")
+    if any(not isinstance(part, Text) for part in parts):
+        raise CannotDecode(f"{where} holds an image or a document where only text can stand")
     return "\n\n".join(part.text for part in parts if isinstance(part, Text))
 
 
@@ -179,4 +178,6 @@ def _decode_part(part: Any, where: str) -> UserPart:
         return Text(str(part.get("refusal") or ""))
     if kind == "input_image":
         return data_uri(part.get("image_url"), where)
-    raise CannotDecode(f"{where} is {part if kind is None else kind!r}; text and images can be read")
+    if kind == "input_file":
+        return decode_file(part, where)
+    raise CannotDecode(f"{where} is {part if kind is None else kind!r}; text, images and documents can be read")

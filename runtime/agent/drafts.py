@@ -134,6 +134,7 @@ class Drafts:
             model=info.id,
             fixed=fixed_count(frame.system, frame.tools, self.counter),
             since=place.measured_since(),
+            documents=info.abilities.documents,
         )
         self._frame, self._given, self._encoder = frame, 0, None
         self._rendering = self.live.rendering

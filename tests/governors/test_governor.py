@@ -253,7 +253,7 @@ def test_the_whole_result_is_stubbed_also_when_its_picture_went_before() -> None
     opening = (user("go"), reply(call("exec", id="a")), long)
     governor = Governor(LARGE, Policy(keep_results=1), COUNTER, Abilities(images=True, max_images=1))
     governed = governor.step((*opening, user(image(9, 9))))
-    assert governed.decisions == (DropImages(2, 1), DropImages(3, 1))
+    assert governed.decisions == (DropImages(2, 1),)
     governed = governor.step(steps(1), cold())
     assert governed.decisions == (Stub(2, handle_of(long.content), "cold"),)
     assert handle_of(long.content) in governed.messages[2].text
@@ -262,7 +262,7 @@ def test_the_whole_result_is_stubbed_also_when_its_picture_went_before() -> None
         Policy(keep_results=1),
         COUNTER,
         Abilities(images=True, max_images=1),
-        decisions=(DropImages(2, 1), DropImages(3, 1), *governed.decisions),
+        decisions=(DropImages(2, 1), *governed.decisions),
     )
     assert rebuilt.step((*opening, user(image(9, 9)), *steps(1))).messages == governed.messages
 

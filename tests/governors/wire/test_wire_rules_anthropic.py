@@ -251,7 +251,7 @@ FINE: list[tuple[str, Any, Abilities]] = [
     ("thinking without signature", payload(HI, reply({**THINKING, "signature": ""}, TEXT), HI), UNSIGNED),
     ("a reference that is followed", payload(HI, tools=[REFERRING]), CAREFUL),
     ("reasoning that may be dropped", payload(HI, thinking=BOUND), ADAPTIVE),
-    ("a block that is not known here", payload(user({"type": "document", "source": {}})), CAREFUL),
+    ("a block that is not known here", payload(user({"type": "search_result", "source": {}})), CAREFUL),
 ]
 
 
