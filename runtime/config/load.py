@@ -15,13 +15,15 @@ from pydantic import ValidationError
 from ..errors import ConfigError
 from .known import takes_list
 from .problems import layer_problems
-from .project import project_breaches, tightened
+from .project import price_breaches, project_breaches, tightened
 from .schema import Config, LayerName, Origin
 
 CONFIG_NAME = "moonwake.toml"
 
 #: Variables that begin with MOONWAKE_ and are no settings.
-OTHER_VARIABLES = frozenset({"MOONWAKE_CONFIG", "MOONWAKE_WORKSPACE", "MOONWAKE_CACHE", "MOONWAKE_DEBUG"})
+OTHER_VARIABLES = frozenset(
+    {"MOONWAKE_CONFIG", "MOONWAKE_WORKSPACE", "MOONWAKE_CACHE", "MOONWAKE_LEDGER", "MOONWAKE_DEBUG"}
+)
 
 _PREFIX = "MOONWAKE_"
 _SHORT = {"exec": ("tools", "exec")}
@@ -73,6 +75,8 @@ def load_config(
     if not problems:
         project = dict(leaves_of(layers[1].data))
         problems = project_breaches(project, str(project_file), str(user_file))
+        by_name: dict[str, Mapping[Path_, Any]] = {layer.name: dict(leaves_of(layer.data)) for layer in layers}
+        problems += price_breaches(by_name, str(project_file), str(user_file))
     if problems:
         raise ConfigError(_listed(problems))
     config = fold(layers)

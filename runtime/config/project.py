@@ -3,7 +3,7 @@
 Whoever wrote the project wrote its `moonwake.toml`, and an agent with a file tool can rewrite it. So the file may
 tighten confinement and choose among what the user allows, but not loosen it: no unconfined commands, no network
 for tools, no address that the user's keys or conversation would be sent to, no variable to read a key from, no
-model file for native code to parse, and no skills from outside the workspace.
+model file for native code to parse, no skills from outside the workspace, and no more money than the user allows.
 """
 
 from __future__ import annotations
@@ -28,6 +28,19 @@ def project_breaches(leaves: Leaves, project_file: str, user_file: str) -> list[
         f"or by {_variable(path)}"
         for path, value in leaves.items()
         if (why := _breach(path, value))
+    ]
+
+
+def price_breaches(layers: Mapping[str, Leaves], project_file: str, user_file: str) -> list[str]:
+    """One sentence for each setting of a project that what a call costs is counted by, where the user has set caps:
+    with a price of its own making it would loosen them. `layers` are all by their names."""
+    if not any(path[0] == "spend" for name, leaves in layers.items() if name != "project" for path in leaves):
+        return []
+    return [
+        f'{project_file}: "{".".join(path)}" changes what calls are counted at, and you have set caps on spending '
+        f"([spend]), which a project may not loosen; set it in {user_file}"
+        for path in layers["project"]
+        if path[0] == "models" and ("price" in path[2:] or path[2:] == ("token_factor",))
     ]
 
 
@@ -74,6 +87,8 @@ def tightened(path: tuple[str, ...], above: Any, value: Any) -> Any:
         return min(above, value, key=EXEC_ORDER.index)
     if path == ("prompt", "user_file") and above == "workspace":
         return above  # the user keeps their USER.md out of projects
+    if path[0] == "spend":
+        return min(above, value)
     if path == ("images",):
         return above and value
     if path in (("tools", "disabled"), ("skills", "folders"), ("hooks", "disabled")):

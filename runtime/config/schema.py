@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, Field, PrivateAttr, StringConstraints
 
 from .models import ModelConfig
-from .table import Table
+from .table import Number, Table
 
 LayerName: TypeAlias = Literal["default", "user", "project", "environment", "flag"]
 Exec: TypeAlias = Literal["off", "sandbox", "unconfined"]
@@ -82,6 +82,24 @@ class EconomyConfig(Table):
     warming: bool | None = None
 
 
+class AgentSpendConfig(Table):
+    """`[spend.agents.NAME]`: US dollars that one agent may spend a day and a month."""
+
+    day: Number | None = None
+    month: Number | None = None
+
+
+class SpendConfig(Table):
+    """`[spend]`: US dollars that all model calls on this machine may cost a day and a month (local time), those of one
+    session, and those of one turn. None: no cap."""
+
+    day: Number | None = None
+    month: Number | None = None
+    session: Number | None = None
+    turn: Number | None = None
+    agents: Mapping[Name, AgentSpendConfig] = Field(default_factory=dict)
+
+
 class PromptConfig(Table):
     """`[prompt]`. `user_file`: whose USER.md is shown; `share`: how much of a model's window the sections may take,
     None for the usual."""
@@ -141,6 +159,7 @@ class Config(Table):
     tools: ToolsConfig = ToolsConfig.model_construct()
     limits: LimitsConfig = LimitsConfig.model_construct()
     economy: EconomyConfig = EconomyConfig.model_construct()
+    spend: SpendConfig = SpendConfig.model_construct(agents={})
     prompt: PromptConfig = PromptConfig.model_construct()
     skills: SkillsConfig = SkillsConfig.model_construct()
     hooks: HooksConfig = HooksConfig.model_construct()

@@ -36,6 +36,15 @@ class Spender:
     purpose: str
     workspace: str
 
+    def __post_init__(self) -> None:
+        for name in ("agent", "session", "purpose", "workspace"):
+            object.__setattr__(self, name, written(getattr(self, name)))
+
+
+def written(text: str) -> str:
+    """`text` as it can be written down: the path of a folder may hold bytes that are no characters."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
