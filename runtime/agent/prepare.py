@@ -39,10 +39,11 @@ from ..session.view.live import moves_what_was_shown
 from ..session.view.projection import Projection, system_state
 from ..session.view.sections import SystemState, front
 from ..session.view.standing import Standing, standing_of
-from .decided import records_of, without_pins
+from .decided import records_of
 from .drafts import Drafts, Frame, Place
 from .fit import Fit, budget_of
 from .folding import as_told
+from .heading import Shown, without_pins
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +104,16 @@ def prepare(situation: Situation) -> Preparation:
     model = situation.model
     situation = replace(situation, model=replace(model, info=as_told(model.info, projection.settings)))
     frame = _frame(situation, projection, standing)
-    place, measure = _place(situation, projection, standing), partial(_measure, situation)
+    place = _place(situation, projection, standing)
+    shown = Shown(projection, branch, standing, partial(_measure, situation))
     try:
         governed = drafts.govern(frame, projection.messages, place, situation.cache)
     except ContextOverflow as overflow:
-        lighter = without_pins(overflow, projection, branch, standing, measure)
+        lighter = without_pins(overflow, shown)
         if lighter is None:
             raise
         return Preparation(Decided(lighter[:1], Governed(projection.messages, (), lighter[1])), None)
-    records = records_of(governed, projection, branch, standing, measure)
+    records = records_of(governed, shown)
     if records:
         return Preparation(Decided(records, governed), governed.economy)
     return Preparation(_request(situation, standing, frame, projection, governed), governed.economy)

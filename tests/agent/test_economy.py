@@ -218,6 +218,7 @@ async def test_an_edit_tells_what_it_was_expected_to_bring(tmp_path: Path) -> No
 def test_a_stub_is_found_by_its_handle_whatever_the_result_held() -> None:
     from governors.messages import ToolResult, UserMessage
     from runtime.agent.decided import records_of
+    from runtime.agent.heading import Shown
     from tests.session.logs import Log
 
     picture = Image("image/png", "aGVsbG8=")
@@ -228,7 +229,7 @@ def test_a_stub_is_found_by_its_handle_whatever_the_result_held() -> None:
         log.add(ResultRecord(call=(reply, 0), tool="read_file", content=content))
         projection = log.projection
         governed = Governed(projection.messages, (Stub(2, ""),), Report(0, 0, 0, 0, 0))
-        (edit,) = records_of(governed, projection, log.branch, standing_of(log.tree.entries), lambda _: 0)
+        (edit,) = records_of(governed, Shown(projection, log.branch, standing_of(log.tree.entries), lambda _: 0))
         assert isinstance(edit, EditRecord) and isinstance(projection.messages[0], UserMessage)
         assert isinstance(projection.messages[2], ToolResult)
         handle = edit.content[0].text.split("recall ")[1].split(":")[0].rstrip("]")  # type: ignore[union-attr] # a text
