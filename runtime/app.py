@@ -22,9 +22,11 @@ from .agent.equipment import Equipment
 from .conversation import Conversation
 from .hooks.contract import Hook
 from .hooks.loading import checked_hooks, find_hooks
+from .ledger import Ledger, LedgerUnusable, SpendLedger
 from .prompt.builder import PromptBuilder
 from .prompt.context import runtime_context
 from .providers.base import ChosenModel
+from .reckoning.keeping import make_ledger, make_true
 from .session.store import SessionStore
 from .skills import skill_roots
 from .supervisor import Supervisor
@@ -78,13 +80,15 @@ class Runtime:
         hooks: Iterable[object] = (),
         settings: Mapping[str, Any] | None = None,
         environ: Mapping[str, str] | None = None,
+        ledger: Ledger | None = None,
     ) -> AsyncIterator[Runtime]:
         """The runtime of the workspace in the folder `path`, made where it is missing.
 
         `model` is `provider/model`, a `ChosenModel`, a `Scripted`, or None to look for one. Its provider is closed
         with the runtime.
         `tools` come beside the standard ones. `hooks` are `Hook`s, or objects with functions of their names
-        (`docs/extending.md`); they come after those that are installed. `settings` override the config, as dotted keys
+        (`docs/extending.md`); they come after those that are installed. `ledger` is asked what calls may cost (None:
+        that of this user on this machine, `docs/cost.md`). `settings` override the config, as dotted keys
         (`tools.exec`). Leaving the context stops running turns and records what must be recorded. Raises
         `MoonwakeError`, and `TypeError` or `ValueError` for what is no model, no tool or no hook.
         """
@@ -97,11 +101,15 @@ class Runtime:
         chosen = await _model_of(config, environ, model)
         toolset, notes = await anyio.to_thread.run_sync(_toolset, workspace, config, tools)
         found, told = await anyio.to_thread.run_sync(partial(_hooks, workspace, config, environ, passed))
-        equipment = partial(_equipment, workspace, config, toolset, channel, TiktokenCounter(), found)
+        asked = make_ledger(config, environ) if ledger is None else ledger
+        equipment = partial(_equipment, workspace, config, toolset, channel, TiktokenCounter(), found, asked)
         store = SessionStore(workspace.sessions, new_session_id, utc_now)
         try:
             async with anyio.create_task_group() as group:
                 supervisor = Supervisor(store, lambda name: equipment(), chosen, group)
+                if isinstance(asked, SpendLedger):
+                    told += await _made_true(asked, workspace)
+                    group.start_soon(asked.keep)
                 runtime = cls(workspace, config, supervisor, environ, (*config.notes, *notes, *told))
                 group.start_soon(_warm, chosen)
                 try:
@@ -112,6 +120,8 @@ class Runtime:
                     finally:
                         group.cancel_scope.cancel()
                         await runtime._close_providers()
+                        if isinstance(asked, SpendLedger):
+                            await asked.close()
         except BaseExceptionGroup as group_error:
             if len(group_error.exceptions) > 1:
                 raise
@@ -132,6 +142,15 @@ class Runtime:
         with anyio.CancelScope(shield=True):
             for provider in self._providers:
                 await provider.close()
+
+
+async def _made_true(ledger: SpendLedger, workspace: Workspace) -> tuple[str, ...]:
+    """Bring the ledger up to the logs; what a person should know of it. Without it calls are refused, not the chat."""
+    try:
+        await make_true(ledger, workspace)
+    except LedgerUnusable as error:
+        return (str(error),)
+    return ()
 
 
 async def _model_of(
@@ -209,7 +228,13 @@ def _hooks(
 
 
 def _equipment(
-    workspace: Workspace, config: Config, toolset: Toolset, channel: str, counter: Counter, hooks: tuple[Hook, ...]
+    workspace: Workspace,
+    config: Config,
+    toolset: Toolset,
+    channel: str,
+    counter: Counter,
+    hooks: tuple[Hook, ...],
+    ledger: Ledger,
 ) -> Equipment:
     return Equipment(
         workspace=workspace.root,
@@ -231,6 +256,7 @@ def _equipment(
         hooks=hooks,
         hook_timeout=config.hooks.timeout,
         images=config.images,
+        ledger=ledger,
     )
 
 

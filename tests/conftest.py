@@ -4,6 +4,11 @@ Properties try the same examples in every run of one version, so that a change i
 examples are looked for by `make soak`, which runs them under the profile `soak`, with a seed.
 """
 
+import atexit
+import os
+import shutil
+import tempfile
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -12,6 +17,10 @@ settings.register_profile(
 )
 settings.register_profile("soak", deadline=None, max_examples=500, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("moonwake")
+
+#: Runtimes of tests keep their ledger here, not where the user has theirs.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="moonwake-state-")
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 
 @pytest.fixture(scope="module", params=["asyncio", "trio"])

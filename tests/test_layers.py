@@ -22,8 +22,8 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"conversing", "doctor", "session_commands", "inspect_commands", "model_commands", "skill_commands"}),
     frozenset({"shelf", "skill_shelf", "model_shelf"}),
     frozenset({"app", "options"}),
-    frozenset({"channels", "conversation", "exports", "inspecting", "replay"}),
-    frozenset({"choice", "supervisor"}),
+    frozenset({"channels", "conversation", "exports", "replay"}),
+    frozenset({"choice", "inspecting", "reckoning", "supervisor"}),
     frozenset({"agent"}),
     frozenset({"hooks"}),
     frozenset({"prompt", "tools"}),
@@ -59,6 +59,7 @@ PURE_FILES = (
     "runtime/sections.py",
     "runtime/session/view/projection.py",
     "runtime/session/view/rendering.py",
+    "runtime/session/view/saying.py",
     "runtime/session/view/wrapping.py",
     "runtime/hooks/differences.py",
     "runtime/hooks/payload.py",
@@ -126,6 +127,9 @@ PURE_FILES = (
     "runtime/inspecting/causes.py",
     "runtime/inspecting/summary.py",
     "runtime/ledger/base.py",
+    "runtime/ledger/caps.py",
+    "runtime/reckoning/bills.py",
+    "runtime/reckoning/sums.py",
 )
 IMPURE = {"anyio", "os", "pathlib", "sqlite3", "time", "random", "logging", "socket", "subprocess", "threading"}
 HEAVY = {
