@@ -113,7 +113,8 @@ class Governor:
                 size = max(size, self.estimator.estimate(whole))
         self._unreported = []
         system, tools = self._fixed()
-        report = Report(self.budget.tokens, system, tools, size, after, tuple(actions))
+        most = self.estimator.reserve(shown.count)
+        report = Report(self.budget.tokens, system, tools, size, after, tuple(actions), most)
         return Governed(View(shown.view), tuple(decisions), report, economy)
 
     def _append(self, message: Message) -> None:

@@ -25,7 +25,8 @@ class Action:
 @dataclass(frozen=True, slots=True)
 class Report:
     """What a request costs and may cost, in tokens of the model. `before` and `after` are the whole request without
-    and with what was decided now; `actions` say what was done."""
+    and with what was decided now; `actions` say what was done. `most` is the request at its upper bound, for reserving
+    money: never under the family's factor, whatever was measured (0: not worked out)."""
 
     budget: int
     system: int
@@ -33,6 +34,7 @@ class Report:
     before: int
     after: int
     actions: tuple[Action, ...] = ()
+    most: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from governors.errors import GovernorError
 from governors.messages import Text
 
 from ..errors import MoonwakeError
+from ..ledger.base import LedgerUnusable, SpendingLimit
 from ..providers.base import ChosenModel
 from ..session.entries import Entry, HeadRecord, MessageRecord, Record
 from .desk import Desk
@@ -46,8 +47,12 @@ async def ask_aside(desk: Desk, drafts: Drafts, purpose: str, question: str) -> 
     except GovernorError as error:
         raise AsideFailed(str(error)) from error
     record = replace(prepared.record, purpose=purpose, decisions=())
-    outgoing = Outgoing(record, prepared.draft.to_bytes(None), prepared.cause)
-    finished = (await send(desk, model, outgoing, turn=None)).finished
+    content = prepared.draft.to_bytes(None)
+    outgoing = Outgoing(record, content, prepared.most, prepared.output, prepared.cause)
+    try:
+        finished = (await send(desk, model, outgoing, turn=None)).finished
+    except (SpendingLimit, LedgerUnusable) as error:
+        raise AsideFailed(str(error)) from error
     if finished.problem is not None:
         raise AsideFailed(finished.problem.text)
     answer = finished.message

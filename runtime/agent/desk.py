@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..hooks.running import Hooks
+from ..ledger.base import Ledger, NoLimits
 from ..providers.base import ChosenModel
 from ..session.session import Session
 from ..session.view.standing import Standing
@@ -17,7 +18,8 @@ from .thrift import Thrift
 @dataclass(frozen=True, slots=True)
 class Desk:
     """What a model call needs. `model` is asked for each step, as the user may switch; `thrift` gives what is known of
-    its cache, `standing` what holds in the session whatever branch is shown, `now` the time (seconds since 1970)."""
+    its cache, `standing` what holds in the session whatever branch is shown, `now` the time (seconds since 1970).
+    `ledger` is asked before a call leaves; `workspace` is the folder that it counts the call for."""
 
     session: Session
     model: Callable[[], ChosenModel]
@@ -29,3 +31,5 @@ class Desk:
     margin: int | None = None
     thinking: str | None = None
     hooks: Hooks | None = None
+    ledger: Ledger = field(default_factory=NoLimits)
+    workspace: str = ""

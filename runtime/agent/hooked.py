@@ -194,11 +194,12 @@ def _is_said(part: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Shaped:
-    """The body that leaves, its record, and why its prefix moved."""
+    """The body that leaves, its record, why its prefix moved, and how many tokens it may have gained."""
 
     body: Payload
     record: RequestRecord
     cause: str | None
+    grown: int = 0
 
 
 async def shape_body(
@@ -211,7 +212,7 @@ async def shape_body(
 ) -> Shaped:
     """Let the hooks change the body of a request. `measure` gives the tokens of a text, as the model counts."""
     changes: list[PayloadChange] = []
-    extra = 0
+    extra = grown_most = 0
     for hook in hooks.at("before_request"):
         plain = orjson.loads(orjson.dumps(changed(body, changes)))
         wanted = _as_json(await hooks.ask(hook, "before_request", orjson.loads(orjson.dumps(plain))), plain)
@@ -226,6 +227,7 @@ async def shape_body(
         elif made:
             changes += made
             extra += grown
+            grown_most += _added(made, measure)
     if not changes:
         return Shaped(body, record, prepared.cause)
     sent = changed(body, changes)
@@ -237,7 +239,7 @@ async def shape_body(
         forecast=record.forecast + extra,
         changes=tuple(changes),
     )
-    return Shaped(sent, shaped, _cause(prepared, changes, digests))
+    return Shaped(sent, shaped, _cause(prepared, changes, digests), grown_most)
 
 
 def _as_json(wanted: object, plain: Payload) -> Payload | None:
@@ -255,6 +257,11 @@ def _growth(made: Sequence[PayloadChange], plain: Payload, wanted: Payload, meas
     """The tokens that a body may have more than before, at most."""
     if len(dump_bytes(wanted)) <= len(dump_bytes(plain)):
         return 0
+    return _added(made, measure)
+
+
+def _added(made: Sequence[PayloadChange], measure: Callable[[str], int]) -> int:
+    """The tokens of all that was put in, whatever it took the place of."""
     return sum(measure(dump_bytes(change.value).decode()) for change in made if change.op != "remove")
 
 

@@ -44,18 +44,22 @@ from .drafts import Drafts, Frame, Place
 from .fit import Fit, budget_of
 from .folding import as_told
 from .heading import Shown, without_pins
+from .reserving import UNSEEN
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A request that may leave (`draft` gives its body), and its record. `cause`: why its prefix does not extend the
-    previous one's; `previous` is that one's record."""
+    previous one's; `previous` is that one's record. `most` is an upper bound of the tokens of the prompt, `output` of
+    those of the answer: what money is reserved by."""
 
     draft: Encoder
     record: RequestRecord
     projection: Projection
     cause: str | None
     previous: RequestRecord | None = None
+    most: int = 0
+    output: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +145,8 @@ def _request(
         decisions=_decisions(situation.branch),
     )
     cause, previous = _cause(situation, encoder, standing.redaction)
-    return Prepared(encoder, record, projection, cause, previous)
+    most = max(governed.report.most, governed.report.after) + UNSEEN
+    return Prepared(encoder, record, projection, cause, previous, most, frame.budget.max_output)
 
 
 def _measure(situation: Situation, message: UserMessage) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from governors.messages import Usage
 from governors.wire import WIRES
 from governors.wire.base import LIFETIMES, Payload
 from governors.wire.encoder import Encoder
@@ -27,10 +28,12 @@ _LEAST = {"max_tokens": 1, "max_completion_tokens": 1, "max_output_tokens": 16}
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """`record` is to be in the log before `body` leaves."""
+    """`record` is to be in the log before `body` leaves. `prompt` is what the provider counted of it before, in
+    tokens."""
 
     record: RequestRecord
     body: Payload
+    prompt: int
 
 
 def renewal_of(branch: Sequence[Entry], encoder: Encoder | None, info: ModelInfo, redaction: int) -> Renewal | None:
@@ -39,9 +42,10 @@ def renewal_of(branch: Sequence[Entry], encoder: Encoder | None, info: ModelInfo
     `redaction` is the session's newest `redact` entry. None where there is nothing to renew: another model answers now,
     something was edited since, nothing was kept, or the answer cannot be made small.
     """
-    last = _last_request(branch, redaction)
-    if encoder is None or last is None:
+    found = _last_request(branch, redaction)
+    if encoder is None or found is None:
         return None
+    last, usage = found
     if (last.provider, last.model, last.wire) != (info.provider, info.id, info.wire):
         return None
     body, prefix = encoder.body(LIFETIMES.get(last.lifetime)), encoder.prefix
@@ -56,7 +60,7 @@ def renewal_of(branch: Sequence[Entry], encoder: Encoder | None, info: ModelInfo
     body = least_answer(body)
     if any(each.severity != "$" for each in WIRES[info.wire].check(dict(body), info.abilities)):
         return None  # a budget of thinking, say, which has to be below the limit
-    return Renewal(replace(last, purpose=WARMING, decisions=(), stand_ins=()), body)
+    return Renewal(replace(last, purpose=WARMING, decisions=(), stand_ins=(), reserved=None), body, usage.prompt)
 
 
 def renewed_by(branch: Sequence[Entry]) -> Entry | None:
@@ -70,8 +74,8 @@ def least_answer(body: Payload) -> Payload:
     return {**body, **changed}
 
 
-def _last_request(branch: Sequence[Entry], redaction: int) -> RequestRecord | None:
-    """The newest turn request, if its prompt was kept and nothing of it has changed since."""
+def _last_request(branch: Sequence[Entry], redaction: int) -> tuple[RequestRecord, Usage] | None:
+    """The newest turn request and its usage, if its prompt was kept and nothing of it has changed since."""
     outcomes: dict[int, OutcomeRecord] = {}
     for entry in reversed(branch):
         match entry.record:
@@ -84,7 +88,7 @@ def _last_request(branch: Sequence[Entry], redaction: int) -> RequestRecord | No
                 if redaction > entry.id or usage is None:
                     return None
                 kept = usage.cache_read + usage.cache_write_5m + usage.cache_write_1h
-                return request if kept else None
+                return (request, usage) if kept else None
             case _:
                 pass
     return None

@@ -1,6 +1,8 @@
 """The one way by which a request leaves: steps of a turn, questions beside it and warmings all go through `send`.
 
 Laws:
+- What the call may cost at most is taken from the spending limits first (`ledger`), and what it did cost put in its
+  place after it. A call that they refuse leaves nothing behind: no entry, no byte.
 - The `request` entry is recorded before the first byte leaves. Its `outcome` and whatever is kept of the answer are one
   batch, recorded whatever happened between: an error, a stream that ended early, a cancellation.
 - A cancellation goes on after that. What had come by then is an aborted reply, with the usage told so far.
@@ -17,10 +19,13 @@ import anyio
 
 from governors.messages import AssistantMessage, Text, Thinking, ToolCall, Usage
 
+from ..events import Notice
+from ..ledger.base import Reservation, Spender
 from ..providers.base import (
     CallPiece,
     ChosenModel,
     Finished,
+    ModelInfo,
     Problem,
     Request,
     Retry,
@@ -31,17 +36,21 @@ from ..providers.base import (
 )
 from ..session.entries import Entry, OutcomeRecord, Record, RequestRecord
 from .desk import Desk
+from .reserving import charge, cost_of, worst_case
 
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
     """A request that is ready to leave: its record, its body, and why its prefix does not extend the previous one's.
 
-    It is broken off after `within` seconds. `once`: an attempt that fails is not made again.
+    `prompt` and `output` are what it may take at most, in tokens. It is broken off after `within` seconds. `once`: an
+    attempt that fails is not made again.
     """
 
     record: RequestRecord
     content: bytes
+    prompt: int
+    output: int
     cause: str | None = None
     within: float = inf
     once: bool = False
@@ -88,19 +97,48 @@ async def send(
 
     `turn` is the entry that opened the turn, None outside of one. `left` is told the entry of the request once it is
     recorded, `hear` each piece as it comes. `keep` gives the records to be kept of the answer, `told` learns what is
-    recorded; both are called on a cancellation, too, before it goes on. Raises `SessionError`.
+    recorded; both are called on a cancellation, too, before it goes on. Raises `SpendingLimit` and `LedgerUnusable`
+    (nothing was sent), and `SessionError`.
     """
-    (request,) = await desk.session.append(outgoing.record)
-    left(request)
-    call = _Call(model, outgoing, desk.session.id)
+    info, record = model.info, outgoing.record
+    most = worst_case(info, outgoing.prompt, outgoing.output, record.lifetime)
+    spender = Spender(
+        agent=desk.session.agent,
+        session=desk.session.id,
+        turn=turn,
+        purpose=record.purpose,
+        workspace=desk.workspace,
+    )
+    reservation = await desk.ledger.reserve(spender, model.name, most)
+    call: _Call | None = None
     try:
-        with anyio.move_on_after(outgoing.within):
-            await call.hold(hear)
+        (request,) = await desk.session.append(replace(record, reserved=most if reservation.id is not None else None))
+        left(request)
+        call = _Call(model, outgoing, desk.session.id)
+        try:
+            with anyio.move_on_after(outgoing.within):
+                await call.hold(hear)
+        finally:
+            with anyio.CancelScope(shield=True):  # the answer is here, whole or in part, and may have been paid for
+                sent = await _record(desk, model, request, outgoing, call, keep)
+                told(sent)
     finally:
-        with anyio.CancelScope(shield=True):  # the answer is here, whole or in part, and may have been paid for
-            sent = await _record(desk, model, request, outgoing, call, keep)
-            told(sent)
+        with anyio.CancelScope(shield=True):
+            await _settle(desk, reservation, info, call, outgoing)
     return sent
+
+
+async def _settle(
+    desk: Desk, reservation: Reservation, info: ModelInfo, call: _Call | None, outgoing: Outgoing
+) -> None:
+    if call is None:  # it never left
+        warnings = await desk.ledger.settle(reservation, 0.0, None)
+    else:
+        finished = call.finished()
+        cost = charge(info, finished, call.heard, outgoing.output)
+        warnings = await desk.ledger.settle(reservation, cost, finished.message.usage)
+    for warning in warnings:
+        desk.announcer.emit(Notice(level="warning", text=warning))
 
 
 async def _record(
@@ -111,9 +149,9 @@ async def _record(
     call: _Call,
     keep: Callable[[Finished], Sequence[Record]],
 ) -> Sent:
-    seconds, finished, price = anyio.current_time() - call.began, call.finished(), model.info.price
+    seconds, finished = anyio.current_time() - call.began, call.finished()
     reply = finished.message
-    cost = price.cost(reply.usage) if price is not None and reply.usage is not None else None
+    cost = cost_of(model.info, reply.usage)
     outcome = OutcomeRecord(
         request=request.id,
         stop=reply.stop,

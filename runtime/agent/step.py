@@ -48,6 +48,7 @@ from .fit import Fit, fit_setting, known_fit, learn
 from .folding import as_told
 from .hooked import shape_body, transform_context
 from .prepare import Decided, Prepared, Situation, front_moved, prepare
+from .reserving import most_output
 from .sending import Outgoing, Sent, send
 
 _MOST_DECISIONS = 4  # each must bring the request down; more would mean that they do not
@@ -160,11 +161,12 @@ async def _outgoing(desk: Desk, model: ChosenModel, prepared: Prepared, sent_at:
     lifetime = desk.thrift(model).lifetime(sent_at, prepared.record.forecast)
     record, ttl = replace(prepared.record, lifetime=lifetime), LIFETIMES.get(lifetime)
     if desk.hooks is None or not tuple(desk.hooks.at("before_request")):
-        return Outgoing(record, prepared.draft.to_bytes(ttl), prepared.cause)
+        return Outgoing(record, prepared.draft.to_bytes(ttl), prepared.most, prepared.output, prepared.cause)
     fit = known_fit(model, desk.standing().settings)
     measure = partial(_measured, desk.drafts.counter, fit)
     shaped = await shape_body(desk.hooks, model.info, prepared, record, prepared.draft.body(ttl), measure)
-    return Outgoing(shaped.record, dump_bytes(shaped.body), shaped.cause)
+    output = max(prepared.output, most_output(shaped.body, model.info))
+    return Outgoing(shaped.record, dump_bytes(shaped.body), prepared.most + shaped.grown, output, shaped.cause)
 
 
 def _measured(counter: Counter, fit: Fit, text: str) -> int:

@@ -16,6 +16,7 @@ from governors.scrub import scrub
 
 from ..errors import MoonwakeError
 from ..events import TurnFinished
+from ..ledger.base import SpendingLimit
 from ..providers.base import Problem
 from ..session.entries import NoteRecord
 from .calls import FinishedCall, Workbench, run_calls
@@ -89,7 +90,11 @@ async def _steps(turn: Turn, opening: int, tally: Tally) -> None:
     repeats = _Repeats()
     while True:
         await turn.refresh()
-        result = await run_model_call(turn.desk, opening)
+        try:
+            result = await run_model_call(turn.desk, opening)
+        except SpendingLimit as limit:
+            await turn.desk.session.append(NoteRecord(text=str(limit), data={"kind": "spending_limit"}))
+            raise
         tally.add(result)
         if result.problem is not None or result.entry is None:
             await _note_problem(turn, result.problem)

@@ -4,6 +4,7 @@ When, and how many, is the economy's decision (`governors.economy.plan_warming`)
 cost, none where a model is free or reading renews nothing. Laws:
 - A warming is in the log before it leaves and its outcome after it, with usage and cost, whatever became of it.
 - None is sent while the disk refuses, after the cache expired, or after anything moved the prefix.
+- None is sent that the spending limits refuse.
 - One that fails, or that finds nothing kept, is the last of its gap.
 - A turn that begins, a stop and a close end it at once; it belongs to the task group of the agent.
 """
@@ -22,10 +23,12 @@ from governors.wire.encoded import dump_bytes
 
 from ..errors import SessionError
 from ..events import CacheKeptWarm
+from ..ledger.base import LedgerUnusable, SpendingLimit
 from ..providers.base import ChosenModel
 from ..session.session import Session
 from .desk import Desk
 from .renewing import renewal_of
+from .reserving import UNSEEN, most_output
 from .sending import Outgoing, Sent, send
 from .workroom import Workroom
 
@@ -104,8 +107,13 @@ class Warming:
         if renewal is None:
             return False
         most = max(_LEAST_WAIT, cache.expires_at() - now)
-        outgoing = Outgoing(renewal.record, dump_bytes(renewal.body), within=most, once=True)
-        sent = await send(desk, model, outgoing, turn=None, told=partial(self._told, desk, model, now))
+        prompt, output = renewal.prompt + UNSEEN, most_output(renewal.body, model.info)
+        outgoing = Outgoing(renewal.record, dump_bytes(renewal.body), prompt, output, within=most, once=True)
+        try:
+            sent = await send(desk, model, outgoing, turn=None, told=partial(self._told, desk, model, now))
+        except (SpendingLimit, LedgerUnusable) as refusal:
+            logger.info("the cache of %s is not kept warm: %s", self._session.id, refusal)
+            return False
         usage = sent.reply.usage
         return sent.problem is None and usage is not None and 2 * usage.cache_read > usage.prompt
 

@@ -76,6 +76,8 @@ class Workroom:
             margin=given.margin,
             thinking=given.thinking,
             hooks=self.hooks,
+            ledger=given.ledger,
+            workspace=str(given.workspace),
         )
 
     @property

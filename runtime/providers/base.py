@@ -160,7 +160,8 @@ class Request:
 class Problem:
     """What went wrong, for a person (`text`), a program (`kind`) and a bug report (`status`, `detail`).
 
-    `window` and `prompt` are filled in for an overflow where the provider told them (tokens).
+    `window` and `prompt` are filled in for an overflow where the provider told them (tokens). `unsent`: the request
+    never left this machine, so that nothing can have been billed.
     """
 
     kind: ProblemKind
@@ -170,6 +171,7 @@ class Problem:
     retry_after: float | None = None
     window: int | None = None
     prompt: int | None = None
+    unsent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,12 @@ _NO_TOOLS = re.compile(
 _OVERLOADED = re.compile(r"overload|unavailable|capacity|server.?error", re.IGNORECASE)
 _TOO_LARGE_FOR_RATE = re.compile(r"request too large for .*?(?:TPM|per min)", re.IGNORECASE | re.DOTALL)
 
+#: What is raised while there is no connection yet: by the HTTP library, and by the system.
+_UNSENT = frozenset(
+    {"ConnectError", "ConnectTimeout", "PoolTimeout", "InvalidURL", "UnsupportedProtocol", "LocalProtocolError"}
+)
+_NO_CONNECTION = (ConnectionRefusedError, ssl.SSLCertVerificationError, socket.gaierror)
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -112,7 +118,8 @@ def from_exception(error: BaseException, target: Target, timeout: float = 0.0) -
     else:
         text = f"the connection to {target.provider} broke before the reply was whole"
     detail = "; ".join(dict.fromkeys(f"{type(each).__name__}: {each}" for each in chain))
-    return Problem(kind=kind, text=text, detail=redact(detail, target.secrets)[:_DETAIL])
+    unsent = bool(names & _UNSENT) or any(isinstance(each, _NO_CONNECTION) for each in chain)
+    return Problem(kind=kind, text=text, detail=redact(detail, target.secrets)[:_DETAIL], unsent=unsent)
 
 
 def unsendable(error: Exception, target: Target) -> Problem:
@@ -124,7 +131,7 @@ def unsendable(error: Exception, target: Target) -> Problem:
     else:
         text = f"the request to {target.provider} could not be made. Check the base_url and the key"
     detail = redact(f"{type(error).__name__}: {error}", target.secrets)[:_DETAIL]
-    return Problem("bad_request", text, detail=detail)
+    return Problem("bad_request", text, detail=detail, unsent=True)
 
 
 def cut_short(target: Target, detail: str = "") -> Problem:
