@@ -14,7 +14,7 @@ from pathlib import Path
 
 VERSION = 1
 _APPLICATION = 0x4D4F4F4E  # in the file's header: whose database it is
-_PATIENCE = 5.0  # seconds to wait for another process
+_PATIENCE = 10.0  # seconds to wait for another process
 _AMOUNT = "INTEGER NOT NULL DEFAULT 0 CHECK (typeof({0}) = 'integer' AND {0} >= 0)"
 
 #: `days` adds up what was spent, for whoever asks how much; `totals` is what caps are held against. `known` are the
