@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from governors.messages import Image, Text
+from governors.messages import UserPart
 
 from .agent.agent import Agent
 from .agent.branches import Moved, whole, with_tree
@@ -36,9 +36,7 @@ class Conversation:
             self._agent = await self._supervisor.agent(self._name, self._session)
         return self._agent
 
-    def send(
-        self, message: str | Iterable[Text | Image], *, sender: str | None = None, queue: bool = False
-    ) -> EventStream:
+    def send(self, message: str | Iterable[UserPart], *, sender: str | None = None, queue: bool = False) -> EventStream:
         """Say something and follow the events until the agent rests; the last is `TurnFinished`.
 
         The message is sent when the first event is asked for. Leaving the iteration does not stop the turn.

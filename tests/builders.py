@@ -8,6 +8,7 @@ from typing import Any
 from governors.messages import (
     AssistantMessage,
     AssistantPart,
+    Document,
     Image,
     StopReason,
     SystemPatch,
@@ -44,6 +45,12 @@ def result(id: str = "call_1", *parts: str | UserPart, tool: str = "read_file", 
 
 def patch(text: str = "Tools are off now.") -> SystemPatch:
     return SystemPatch(text)
+
+
+def document(
+    name: str = "report.pdf", pages: int | None = 3, text: str | None = "Read out of it.", data: str = "JVBERi0="
+) -> Document:
+    return Document("application/pdf", data, name, pages, text)
 
 
 def image(width: int | None = None, height: int | None = None, data: str = "iVBORw0KGgo=") -> Image:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from governors.messages import (
     AssistantMessage,
+    Document,
     Image,
     Message,
     Messages,
@@ -57,7 +58,15 @@ images = st.builds(
     st.sampled_from([None, 100]),
 )
 
-user_parts = st.lists(st.one_of(texts.map(Text), texts.map(Text), images), min_size=1, max_size=3).map(tuple)
+documents = st.builds(
+    Document,
+    st.sampled_from(["application/pdf", "application/pdf", "application/msword"]),
+    st.sampled_from(["JVBERi0=", "JVBERi0=", "JVBERi0xLjcK" * 20, ""]),
+    st.sampled_from(["report.pdf", "", "a [b].pdf\n"]) | texts,
+    st.none() | st.integers(0, 300),
+    st.none() | st.just("") | texts,
+)
+user_parts = st.lists(st.one_of(texts.map(Text), texts.map(Text), images, documents), min_size=1, max_size=3).map(tuple)
 user_messages = st.builds(UserMessage, user_parts)
 patches = st.builds(SystemPatch, texts)
 thinking_parts = st.one_of(

@@ -19,7 +19,17 @@ FILES = sorted([*(ROOT / "governors").rglob("*.py"), *(ROOT / "runtime").rglob("
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"cli"}),
     frozenset({"commands"}),
-    frozenset({"conversing", "doctor", "session_commands", "inspect_commands", "model_commands", "skill_commands"}),
+    frozenset(
+        {
+            "conversing",
+            "doctor",
+            "session_commands",
+            "inspect_commands",
+            "model_commands",
+            "skill_commands",
+            "cost_commands",
+        }
+    ),
     frozenset({"shelf", "skill_shelf", "model_shelf"}),
     frozenset({"app", "options"}),
     frozenset({"channels", "conversation", "exports", "replay"}),
@@ -28,7 +38,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"hooks"}),
     frozenset({"prompt", "tools"}),
     frozenset({"skills", "compaction"}),
-    frozenset({"session", "providers", "config", "workspace", "events", "ledger"}),
+    frozenset({"attachments", "session", "providers", "config", "workspace", "events", "ledger"}),
     frozenset({"sections"}),
     frozenset({"errors", "version"}),
 )
@@ -129,6 +139,7 @@ PURE_FILES = (
     "runtime/ledger/base.py",
     "runtime/ledger/caps.py",
     "runtime/reckoning/bills.py",
+    "runtime/reckoning/saving.py",
     "runtime/reckoning/sums.py",
 )
 IMPURE = {"anyio", "os", "pathlib", "sqlite3", "time", "random", "logging", "socket", "subprocess", "threading"}
@@ -146,7 +157,9 @@ HEAVY = {
 }
 #: Modules that are only ever imported lazily themselves, and may say plainly what they need.
 HEAVY_HOMES = {
+    "runtime/providers/connections.py",
     "runtime/commands.py",
+    "runtime/cost_commands.py",
     "runtime/inspect_commands.py",
     "runtime/model_commands.py",
     "runtime/skill_commands.py",

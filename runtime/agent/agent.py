@@ -17,19 +17,21 @@ from dataclasses import replace
 import anyio
 from anyio.abc import TaskGroup
 
-from governors.messages import Image, Text
+from governors.messages import Text, UserPart
 
 from ..errors import SessionError
-from ..events import Event, MessageRecorded, Notice, StateChanged, TurnStarted
+from ..events import Event, MessageRecorded, StateChanged, TurnStarted
 from ..providers.base import ChosenModel
 from ..session.entries import Entry, InboxRecord, InboxState, MessageRecord, NoteRecord, SettingRecord
 from ..session.session import Session
 from .announce import Announcer
 from .beside import Beside
 from .branches import Branches
+from .compactions import Compactions
+from .desk import Desk
 from .equipment import Equipment
 from .inbox import InboxItem, deliver, in_state, items_of
-from .listeners import EventStream, Listeners
+from .listeners import EventStream, Followers, Listeners
 from .marking import Marks
 from .saving import Saving
 from .states import Ending, State, Trigger, move
@@ -55,12 +57,15 @@ class Agent:
         self._idle = anyio.Event()
         self._idle.set()
         self._listeners = Listeners()  # of the turn that runs
-        self._queued: dict[int, Listeners] = {}  # of input that waits, by its entry
         self._announcer = Announcer(session.agent, session.id, self._emit)
-        self.room = Workroom(session, lambda: self.equipment, lambda: self.model, self._announcer, group)
+        self._followers = Followers(self._announcer)
+        self.room = Workroom(
+            session, lambda: self.equipment, lambda: self.model, self._announcer, group, self._making_room
+        )
         self.branches, self.marks = Branches(self), Marks(self)
         self.beside = Beside(session, self._gate, lambda: self.state in (State.IDLE, State.FAILED))
         self._warming = Warming(session, self.room, group, self._announcer.emit)
+        self.compactions = Compactions(self, group, lambda: self.room.sleep)
         self.saving = Saving(session, group, self._announcer.emit, lambda: not self._idle.is_set())
 
     @property
@@ -71,9 +76,7 @@ class Agent:
         """Input that was recorded and not delivered yet (queued, steered or held)."""
         return items_of(self.room.standing())
 
-    def send(
-        self, message: str | Iterable[Text | Image], *, sender: str | None = None, queue: bool = False
-    ) -> EventStream:
+    def send(self, message: str | Iterable[UserPart], *, sender: str | None = None, queue: bool = False) -> EventStream:
         """Say something and follow what happens until the agent rests again. Sent when the first event is asked for.
 
         While a turn runs the message joins it after the step at hand; with `queue` it waits for a turn of its own.
@@ -135,20 +138,57 @@ class Agent:
         self._listeners.add(stream)
         self._begin_turn(opening, messages, "the message is sent again")
 
+    def desk(self) -> Desk:
+        """What model calls need."""
+        return self.room.desk()
+
+    def occupy(self, why: str) -> anyio.CancelScope:
+        """Be busy with something that is no turn, until `vacate`; while `resting` is held. A stop cancels the scope."""
+        self._idle, self._turn_scope = anyio.Event(), anyio.CancelScope()
+        self._warming.cancel()
+        self._move(Trigger.FULL, why)
+        return self._turn_scope
+
+    async def vacate(self, why: str) -> None:
+        """Be busy no more: what was said meanwhile opens a turn, or is held after a stop."""
+        async with self._gate:
+            idle, stopped = self._idle, self.state is State.STOPPING
+            self._move(Trigger.STOPPED if stopped else Trigger.REST, why)
+            await self.beside.settle()
+            waiting = in_state(self.waiting(), "queued", "steered")
+            if stopped and waiting:
+                await self.session.append(*(InboxRecord(state="held", item=item.entry) for item in waiting))
+            elif waiting:
+                await self._open_turn([deliver(item, steered=False) for item in waiting], "input came meanwhile")
+            self._followers.release(held=stopped)
+            idle.set()
+
     @contextmanager
     def occupied(self, why: str) -> Iterator[None]:
-        """Be busy with something that is no turn and that `stop` ends; while `resting` is held."""
-        self._idle, self._turn_scope = anyio.Event(), anyio.CancelScope()
-        self._move(Trigger.FULL, why)
+        """`occupy`, for as long as `resting` is held, so that nothing can be said meanwhile."""
+        scope = self.occupy(why)
         try:
-            with self._turn_scope:
+            with scope:
                 yield
         finally:
             self._move(Trigger.STOPPED if self.state is State.STOPPING else Trigger.REST, f"{why}: over")
             self._idle.set()
 
+    @contextmanager
+    def _making_room(self, why: str) -> Iterator[None]:
+        """Inside a turn: the state says so, and the turn goes on afterwards."""
+        if self.state is not State.RUN:
+            yield
+            return
+        self._move(Trigger.FULL, why)
+        try:
+            yield
+        finally:
+            if not self._turn_scope.cancel_called:  # else it was told to stop
+                self._move(Trigger.ROOM, "the turn goes on")
+
     async def receive(
-        self, stream: EventStream, message: str | Iterable[Text | Image], *, sender: str | None, queue: bool
+        self, stream: EventStream, message: str | Iterable[UserPart], *, sender: str | None, queue: bool
     ) -> None:
         """Record what was said and put `stream` among those who follow it; what `send` does at its first event."""
         content = (Text(message),) if isinstance(message, str) else tuple(message)
@@ -163,12 +203,8 @@ class Agent:
                 return
             state: InboxState = "queued" if queue or self.state is State.STOPPING else "steered"
             (entry,) = await self.session.append(InboxRecord(state=state, content=content, context=context))
-            listeners = self._queued[entry.id] = Listeners()
-            listeners.add(stream)
-            queued = state == "queued"
             saved = self.session.is_saved(entry.id)
-            recorded = MessageRecorded(entry=entry.id, queued=queued, steered=not queued, saved=saved)
-            listeners.emit(self._announcer.stamp(recorded))
+            self._followers.follow(stream, entry, queued=state == "queued", saved=saved)
 
     async def _open_turn(self, messages: list[MessageRecord], why: str) -> None:
         entries = await self.session.append(*messages)
@@ -177,8 +213,9 @@ class Agent:
     def _begin_turn(self, opening: int, messages: Sequence[Entry], why: str) -> None:
         self._idle = anyio.Event()
         self._warming.cancel()
+        self.compactions.cancel()
         for entry in messages:
-            self._join(entry.record)
+            self._followers.join(entry.record, self._listeners)
             self._announcer.emit(MessageRecorded(entry=entry.id, saved=self.session.is_saved(entry.id)))
         self._move(Trigger.INPUT, why)
         self._turn_scope = anyio.CancelScope()
@@ -244,11 +281,12 @@ class Agent:
             self._announcer.emit(replace(tally.finished(seconds), saved=not self.session.unsaved))
             self._listeners.end()
             if following is None:
-                self._release_listeners(held=ending.trigger is Trigger.STOPPED)
+                self._followers.release(held=ending.trigger is Trigger.STOPPED)
                 if ending.trigger is Trigger.REST:
                     self._warming.begin()
+                    self.compactions.begin()
                 return None
-            self._join(following.record)
+            self._followers.join(following.record, self._listeners)
             self._announcer.emit(MessageRecorded(entry=following.id, saved=self.session.is_saved(following.id)))
             self._move(Trigger.INPUT, "queued input came up")
             self._turn_scope = anyio.CancelScope()
@@ -272,24 +310,10 @@ class Agent:
             steered = in_state(self.waiting(), "steered")
             for item in steered:
                 (entry,) = await self.session.append(deliver(item, steered=True))
-                self._join(entry.record)
+                self._followers.join(entry.record, self._listeners)
                 saved = self.session.is_saved(entry.id)
                 self._announcer.emit(MessageRecorded(entry=entry.id, steered=True, saved=saved))
             return bool(steered)
-
-    def _join(self, record: object) -> None:
-        """Let those who wait for the input that `record` delivers follow this turn."""
-        item = record.inbox if isinstance(record, MessageRecord) else None
-        if item is not None and item in self._queued:
-            self._queued.pop(item).move_to(self._listeners)
-
-    def _release_listeners(self, *, held: bool) -> None:
-        """Nobody waits for input that is held (a person decides) or goes out with the next message."""
-        what = "stopped; this message is held" if held else "ended by a fault; this message goes out with the next one"
-        for listeners in self._queued.values():
-            listeners.emit(self._announcer.stamp(Notice(level="info", text=f"The turn was {what}.")))
-            listeners.end()
-        self._queued.clear()
 
     def _move(self, trigger: Trigger, why: str) -> None:
         before, self.state = self.state, move(self.state, trigger)

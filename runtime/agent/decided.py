@@ -8,14 +8,18 @@ records, as the request's own record names it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
-from governors.decisions import Cut, DropImages, DropThinking, Stub
-from governors.messages import AssistantMessage, Image, Message, Text, Thinking, ToolResult
+from governors.decisions import Cut, DropDocuments, DropImages, DropThinking, Stub
+from governors.documents import document_stub
+from governors.messages import AssistantMessage, Document, Image, Message, Text, Thinking, ToolResult
 from governors.microcompact import image_stub, stub
 from governors.report import Action, Governed
 
-from ..session.entries import EditRecord, Entry, HeadRecord, MessageRecord, ResultRecord
+from ..session.entries import EditRecord, Entry, ExtensionRecord, HeadRecord, MessageRecord, ResultRecord
 from .heading import Beginning, Shown, head_record
+
+_Medium = TypeVar("_Medium", Image, Document)
 
 
 def records_of(governed: Governed, shown: Shown) -> tuple[EditRecord | HeadRecord, ...]:
@@ -30,6 +34,8 @@ def records_of(governed: Governed, shown: Shown) -> tuple[EditRecord | HeadRecor
                 records.append(_stub(messages[place], branch, by))
             case DropImages(place=place, count=count):
                 records.extend(_without_images(messages[place], count, branch))
+            case DropDocuments(place=place, count=count):
+                records.extend(_without_documents(messages[place], count, branch))
             case DropThinking(place=place, until=until):
                 records.extend(edit for message in messages[place:until] for edit in without_thinking(message, branch))
             case Cut():
@@ -78,17 +84,29 @@ def _entry(message: Message, branch: Sequence[Entry]) -> Entry:
 
 def _without_images(message: Message, count: int, branch: Sequence[Entry]) -> list[EditRecord]:
     """An edit for each of the first `count` pictures that the message still shows."""
-    entry = _entry(message, branch)
-    assert isinstance(entry.record, (MessageRecord, ResultRecord))
-    shown = {id(part) for part in getattr(message, "content", ()) if isinstance(part, Image)}
-    pictures = [
-        (block, part)
-        for block, part in enumerate(entry.record.content)
-        if isinstance(part, Image) and id(part) in shown
-    ]
     return [
-        EditRecord(action="replace", target=entry.id, block=block, cause="images", content=(image_stub(part),))
-        for block, part in pictures[:count]
+        EditRecord(action="replace", target=entry, block=block, cause="images", content=(image_stub(part),))
+        for entry, block, part in _shown_parts(message, Image, branch)[:count]
+    ]
+
+
+def _without_documents(message: Message, count: int, branch: Sequence[Entry]) -> list[EditRecord]:
+    """An edit for each of the first `count` documents that the message still shows."""
+    return [
+        EditRecord(action="replace", target=entry, block=block, cause="documents", content=(document_stub(part),))
+        for entry, block, part in _shown_parts(message, Document, branch)[:count]
+    ]
+
+
+def _shown_parts(message: Message, kind: type[_Medium], branch: Sequence[Entry]) -> list[tuple[int, int, _Medium]]:
+    """The parts of a kind that the message still shows: their entry, their block in it, and themselves."""
+    entry = _entry(message, branch)
+    assert isinstance(entry.record, (MessageRecord, ResultRecord, ExtensionRecord))
+    shown = {id(part) for part in getattr(message, "content", ()) if isinstance(part, kind)}
+    return [
+        (entry.id, block, part)
+        for block, part in enumerate(entry.record.content)
+        if isinstance(part, kind) and id(part) in shown
     ]
 
 

@@ -24,10 +24,10 @@ def fold_setting(info: ModelInfo) -> str:
 
 
 def as_told(info: ModelInfo, settings: Mapping[str, Any]) -> ModelInfo:
-    """`info` as requests are made for it under `settings`: pictures are left out where a person or the config says so
-    (`images`)."""
+    """`info` as requests are made for it under `settings`: pictures are left out, and
+    documents are their text, where a person or the config says so (`images`)."""
     if settings.get("images") not in (None, "on"):
-        info = replace(info, abilities=replace(info.abilities, images=False))
+        info = replace(info, abilities=replace(info.abilities, images=False, documents=False))
     if info.abilities.folds_patches or settings.get(fold_setting(info)) is not True:
         return info
     return replace(info, abilities=replace(info.abilities, folds_patches=True))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from governors.messages import Image, Text
+from governors.messages import Text, UserPart
 
 from ..session.entries import Entry, InboxState, MessageRecord, Waiting
 from ..session.view.standing import Standing, standing_of
@@ -21,7 +21,7 @@ class InboxItem:
 
     entry: int
     state: InboxState
-    content: tuple[Text | Image, ...]
+    content: tuple[UserPart, ...]
     context: str | None
 
     @property

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from governors.messages import Image, Text, Thinking, ToolCall
+from governors.documents import document_title
+from governors.messages import Document, Image, Text, Thinking, ToolCall
 
-from ..session.entries import Entry, ExtensionRecord, InboxRecord, MessageRecord, ResultRecord
+from ..session.entries import Entry, ExtensionRecord, InboxRecord, MessageRecord, Part, ResultRecord
 from ..session.format.codec import encode_entry
 from ..session.view.redaction import REDACTED
 from ..session.view.wrapping import opening_of
@@ -48,11 +49,11 @@ def entry_lines(entry: Entry, *, redacted: bool = False, output: str | None = No
             return json.dumps({key: raw[key] for key in raw if key not in _PLACE}, ensure_ascii=False, indent=2)
 
 
-def _parts(content: Sequence[Text | Image | Thinking | ToolCall]) -> str:
+def _parts(content: Sequence[Part]) -> str:
     return "\n\n".join(_part(part) for part in content)
 
 
-def _part(part: Text | Image | Thinking | ToolCall) -> str:
+def _part(part: Part) -> str:
     match part:
         case Text(text=text):
             return text
@@ -60,5 +61,7 @@ def _part(part: Text | Image | Thinking | ToolCall) -> str:
             return f"(thought) {text}"
         case ToolCall(name=name, arguments=arguments):
             return f"(call) {name} {arguments}"
+        case Document():
+            return f"(document, {document_title(part)})"
         case Image(media_type=kind, width=width, height=height):
             return f"(picture, {kind}, {width} x {height})" if width and height else f"(picture, {kind})"

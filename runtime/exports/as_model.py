@@ -190,7 +190,11 @@ def _nearest(
     """The model with other abilities, if that gives the recorded hash: a server of one's own may have told less of it
     then than is known now."""
     told = model.abilities
-    for abilities in (replace(told, tools=not told.tools), replace(told, images=not told.images)):
+    for abilities in (
+        replace(told, tools=not told.tools),
+        replace(told, images=not told.images),
+        replace(told, documents=not told.documents),
+    ):
         other = replace(model, abilities=abilities)
         again = _made(_encoder(sent, other, limit, thinking), request, ttl)
         if again.prefix == request.prefix:

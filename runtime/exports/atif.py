@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from governors.messages import Image, Text, Thinking, ToolSpec, Usage
+from governors.messages import Document, Image, Text, Thinking, ToolSpec, Usage, UserPart
 
 from ..errors import MoonwakeError
 from ..session.entries import Entry, Header, HeadRecord, SystemRecord
 from ..session.tree import Tree
 from ..session.view.projection import system_state
 from ..version import __version__
-from .marks import picture
+from .marks import medium
 from .segments import tip_of, transcript
 from .transcript import Answer, Called, Item, Mark, Said, Transcript
 from .veil import veiled
@@ -148,14 +148,13 @@ class _Steps:
         return f"call_{entry}_{number}"
 
 
-def _message(content: Sequence[Text | Image | Thinking]) -> str | list[Object]:
-    pictures = any(isinstance(part, Image) for part in content)
-    if not pictures:
+def _message(content: Sequence[UserPart | Thinking]) -> str | list[Object]:
+    if not any(isinstance(part, Image | Document) for part in content):
         return "\n\n".join(part.text for part in content if isinstance(part, Text))
     return list(_parts(content))
 
 
-def _parts(content: Sequence[Text | Image | Thinking]) -> Iterator[Object]:
+def _parts(content: Sequence[UserPart | Thinking]) -> Iterator[Object]:
     for part in content:
         match part:
             case Text(text):
@@ -163,8 +162,8 @@ def _parts(content: Sequence[Text | Image | Thinking]) -> Iterator[Object]:
             case Image(media_type=media_type, data=data) if media_type in _PICTURES:
                 source = {"media_type": media_type, "path": f"data:{media_type};base64,{data}"}
                 yield {"type": "image", "source": source}
-            case Image():
-                yield {"type": "text", "text": picture(part)}
+            case Image() | Document():
+                yield {"type": "text", "text": medium(part)}
             case _:
                 pass
 

@@ -11,7 +11,7 @@ import base64
 import hashlib
 from collections.abc import Iterator, Sequence
 
-from governors.messages import Image, Text, Thinking
+from governors.messages import Document, Image, Text, Thinking
 
 from ..session.entries import Blob, Entry, Header
 from ..version import __version__
@@ -151,7 +151,7 @@ def _said(said: Said) -> Iterator[str]:
                     if is_user
                     else f'<div class="text">{rendered(text)}</div>'
                 )
-            case Image():
+            case Image() | Document():
                 words.append(image(part))
             case _:
                 pass

@@ -8,9 +8,9 @@ from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from governors.messages import Image
+from governors.messages import Document, Image
 
-from .marks import picture
+from .marks import medium, picture
 from .wording import visible
 
 if TYPE_CHECKING:
@@ -40,10 +40,15 @@ def rendered(source: str) -> str:
     return html
 
 
-def image(part: Image) -> str:
-    """A picture inside the page, or what it is in words."""
-    if part.media_type not in _PICTURES or not part.data or _BASE64.fullmatch(part.data) is None:
-        return f'<p class="dim">{plain(picture(part))}</p>'
+def image(part: Image | Document) -> str:
+    """A picture inside the page, or what it or a document is in words."""
+    if (
+        isinstance(part, Document)
+        or part.media_type not in _PICTURES
+        or not part.data
+        or _BASE64.fullmatch(part.data) is None
+    ):
+        return f'<p class="dim">{plain(medium(part))}</p>'
     size = f' width="{part.width:d}" height="{part.height:d}"' if part.width and part.height else ""
     data = "".join(part.data.split())
     return f'<img alt="{plain(picture(part))}"{size} src="data:{part.media_type};base64,{data}">'

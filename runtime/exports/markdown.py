@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from governors.messages import Image, Text, Thinking
+from governors.messages import Document, Image, Text, Thinking
 
 from ..session.entries import Blob, Entry, Header
-from .marks import picture
+from .marks import medium
 from .segments import transcript
 from .tame import tamed
 from .transcript import Answer, Called, Item, Mark, Said, Segment, Transcript
@@ -86,8 +86,8 @@ def _said(said: Said) -> Iterator[str]:
                 yield from _folded("thinking", [fence("(kept by the provider)" if hidden else text)])
             case Text(text=text) if text.strip():
                 yield _quoted(text) if said.who == "user" else tamed(visible(text))
-            case Image():
-                yield escaped(picture(part))
+            case Image() | Document():
+                yield escaped(medium(part))
             case _:
                 pass
     for call in said.calls:
@@ -105,7 +105,7 @@ def _answer(answer: Answer) -> Iterator[str]:
     told = "".join(f" · {escaped(tag)}" for tag in answer.tags)
     yield f"Result, entry {answer.entry}, {moment(answer.at)}{told}:"
     for part in answer.content:
-        yield fence(part.text) if isinstance(part, Text) else escaped(picture(part))
+        yield fence(part.text) if isinstance(part, Text) else escaped(medium(part))
     if isinstance(answer.whole, str):
         yield "The model saw a part of it. The whole:"
         yield fence(answer.whole)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from governors.messages import Image, Text, Thinking, ToolCall
+from governors.documents import document_title
+from governors.messages import Document, Image, Text, Thinking, ToolCall
 
 from ..session.entries import (
     BranchSummaryRecord,
@@ -56,17 +57,24 @@ def same_decision(one: EditRecord, other: EditRecord) -> bool:
 
 
 def words(content: Sequence[Part]) -> str:
-    """The text of a content; pictures as a line each."""
+    """The text of a content; pictures and documents as a line each."""
     said = []
     for part in content:
         match part:
             case Text(text):
                 said.append(text)
-            case Image():
-                said.append(picture(part))
+            case Image() | Document():
+                said.append(medium(part))
             case Thinking() | ToolCall():
                 pass
     return "\n\n".join(said)
+
+
+def medium(part: Image | Document) -> str:
+    """A picture or a document in words: `[report.pdf, application/pdf, 12 pages, 12,345 bytes]`."""
+    if isinstance(part, Image):
+        return picture(part)
+    return f"[{document_title(part)}, {len(part.data) * 3 // 4:,} bytes]"
 
 
 def picture(image: Image) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from governors.messages import Image, Text, Thinking, ToolCall
+from governors.messages import Document, Image, Text, Thinking, ToolCall
 
 from ..errors import SessionError
 from ..session.entries import (
@@ -267,7 +267,7 @@ class _Weaver:
             entry=entry.id,
             at=entry.at,
             who=record.role,
-            content=tuple(part for part in record.content if isinstance(part, (Text, Image, Thinking))),
+            content=tuple(part for part in record.content if isinstance(part, (Text, Image, Document, Thinking))),
             calls=()
             if hidden
             else tuple(self._called(entry.id, n, call, nested, edits) for n, call in enumerate(calls)),

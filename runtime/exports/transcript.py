@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from governors.messages import Image, StopReason, Text, Thinking, Usage
+from governors.messages import StopReason, Text, Thinking, Usage, UserPart
 
 from ..session.entries import Blob, Entry, Header, MessageRecord, OutcomeRecord
 
@@ -28,7 +28,7 @@ class Answer:
     entry: int
     at: str
     tool: str
-    content: tuple[Text | Image, ...]
+    content: tuple[UserPart, ...]
     is_error: bool = False
     seconds: float | None = None
     whole: str | Blob | None = None
@@ -53,7 +53,7 @@ class Said:
     entry: int
     at: str
     who: Literal["user", "assistant"]
-    content: tuple[Text | Image | Thinking, ...]
+    content: tuple[UserPart | Thinking, ...]
     calls: tuple[Called, ...] = ()
     stop: StopReason | None = None
     model: str | None = None

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from governors.messages import Image, Text, ToolCall
+from governors.messages import Text, ToolCall, UserPart
 
 from ..session.entries import (
     Baseline,
@@ -157,7 +157,7 @@ def _without_words(content: Sequence[Part]) -> tuple[Part, ...]:
     return (*_HIDDEN, *calls)
 
 
-def _shown(content: Sequence[Text | Image]) -> tuple[Text | Image, ...]:
+def _shown(content: Sequence[UserPart]) -> tuple[UserPart, ...]:
     return _HIDDEN if content else ()
 
 

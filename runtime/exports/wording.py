@@ -7,7 +7,7 @@ import re
 from datetime import datetime
 from typing import Any
 
-from governors.messages import UNFINISHED, Usage
+from governors.messages import UNFINISHED, Document, Image, Text, Usage
 from governors.scrub import scrub
 
 from .transcript import Answer, Called, Said, Transcript
@@ -99,12 +99,15 @@ def outcome(call: Called) -> str:
 
 def result_size(answer: Answer) -> str:
     """How much a tool gave back, and how long it took."""
-    text = "".join(getattr(part, "text", "") for part in answer.content)
+    text = "".join(part.text for part in answer.content if isinstance(part, Text))
     lines = text.strip("\n").count("\n") + 1
     size = plural(lines, "line") if text.strip() else "no text"
-    pictures = sum(not hasattr(part, "text") for part in answer.content)
+    pictures = sum(isinstance(part, Image) for part in answer.content)
+    documents = sum(isinstance(part, Document) for part in answer.content)
     told = ["failed"] if answer.is_error else []
-    told.append(f"{size}, {plural(pictures, 'picture')}" if pictures else size)
+    told.append(size)
+    told += [plural(pictures, "picture")] if pictures else []
+    told += [plural(documents, "document")] if documents else []
     told += [f"{answer.seconds:.1f} s"] if answer.seconds is not None else []
     return ", ".join(told)
 

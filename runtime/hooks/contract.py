@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from governors.messages import AssistantMessage, Image, Text, Usage
+from governors.messages import AssistantMessage, Document, Image, Text, Usage
 
 from ..tools.base import ToolOutput
 
@@ -166,6 +166,8 @@ def _is_part(part: object) -> bool:
             words = (text,)
         case Image(media_type=media_type, data=data):
             words = (media_type, data)
+        case Document(media_type=media_type, data=data, name=name, text=read):
+            words = (media_type, data, name, *(() if read is None else (read,)))
         case _:
             return False
     return all(isinstance(each, str) for each in words)

@@ -10,7 +10,17 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from governors.messages import AssistantMessage, Image, SystemPatch, Text, Thinking, ToolCall, ToolResult, UserMessage
+from governors.messages import (
+    AssistantMessage,
+    Document,
+    Image,
+    SystemPatch,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
 
 from ..session.entries import Entry, HeadRecord, MessageRecord, NoteRecord, ResultRecord
 from ..session.tree import Tree
@@ -38,7 +48,9 @@ def _message(entry: Entry, tree: Tree) -> Iterator[SystemPatch | UserMessage | A
     match entry.record:
         case MessageRecord(role="user") as record:
             context = (Text(record.context),) if record.context else ()
-            yield UserMessage((*(part for part in record.content if isinstance(part, Text | Image)), *context))
+            yield UserMessage(
+                (*(part for part in record.content if isinstance(part, Text | Image | Document)), *context)
+            )
         case MessageRecord() as record:
             parts = tuple(part for part in record.content if isinstance(part, Text | Thinking | ToolCall))
             yield AssistantMessage(parts, record.stop or "stop", model=record.model, usage=record.usage)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
-from governors.messages import Image, StopReason, Text, Thinking, ToolCall, ToolSpec, Usage
+from governors.messages import Document, Image, StopReason, Text, Thinking, ToolCall, ToolSpec, Usage, UserPart
 
 from .heads import Baseline as Baseline
 from .heads import Blob as Blob
@@ -48,7 +48,7 @@ from .marks import (
 
 FORMAT_VERSION = 1
 
-Part: TypeAlias = Text | Image | Thinking | ToolCall
+Part: TypeAlias = Text | Image | Document | Thinking | ToolCall
 Sections: TypeAlias = Mapping[str, str | None]
 
 
@@ -112,7 +112,7 @@ class ResultRecord:
     type: ClassVar[str] = "result"
     call: CallReference
     tool: str
-    content: tuple[Text | Image, ...]
+    content: tuple[UserPart, ...]
     is_error: bool = False
     seconds: float | None = None
     whole: str | Blob | None = None
@@ -200,7 +200,7 @@ class InboxRecord:
     type: ClassVar[str] = "inbox"
     state: InboxState
     item: int | None = None
-    content: tuple[Text | Image, ...] = ()
+    content: tuple[UserPart, ...] = ()
     context: str | None = None
 
 

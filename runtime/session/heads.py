@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from governors.messages import Image, Text, ToolSpec
+from governors.messages import ToolSpec, UserPart
 
 CallReference: TypeAlias = tuple[int, int]  # (entry of the reply, index among its calls)
 InboxState: TypeAlias = Literal["queued", "steered", "held", "dropped", "delivered"]
@@ -43,7 +43,7 @@ class EditRecord:
     target: int
     cause: str
     block: int | None = None
-    content: tuple[Text | Image, ...] = ()
+    content: tuple[UserPart, ...] = ()
     forecast: Mapping[str, Any] | None = None
 
 
@@ -54,7 +54,7 @@ class Pinned:
 
     entry: int
     said: str
-    content: tuple[Text | Image, ...]
+    content: tuple[UserPart, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Waiting:
 
     entry: int
     state: InboxState
-    content: tuple[Text | Image, ...]
+    content: tuple[UserPart, ...]
     context: str | None = None
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from governors.messages import Image, Text
+from governors.messages import UserPart
 
 from .heads import Blob
 
@@ -87,6 +87,6 @@ class ExtensionRecord:
     type: ClassVar[str] = "extension"
     name: str
     data: Mapping[str, Any] = field(default_factory=dict)
-    content: tuple[Text | Image, ...] = ()
+    content: tuple[UserPart, ...] = ()
     before: int | None = None
     whole: str | Blob | None = None

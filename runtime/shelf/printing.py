@@ -9,11 +9,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from governors.messages import AssistantMessage, Image, Message, SystemPatch, Text, Thinking, ToolResult
+from governors.messages import AssistantMessage, Document, Image, Message, SystemPatch, Text, Thinking, ToolResult
 
 from ..channels.sanitize import clean, one_line
 from ..exports.as_model import Seen
-from ..exports.marks import picture
+from ..exports.marks import medium
 from ..exports.transcript import Answer, Item, Mark, Said, Transcript
 from ..exports.wording import (
     arguments,
@@ -175,8 +175,8 @@ def _said(said: Said, columns: int | None, whole: int | None) -> Iterator[str]:
                 yield from wrapped(f"(thinking) {shown}", columns, room)
             case Text(text=text) if text.strip():
                 yield from wrapped(text.strip("\n"), columns, room)
-            case Image():
-                yield room + picture(part)
+            case Image() | Document():
+                yield room + medium(part)
             case _:
                 pass
     for call in said.calls:
@@ -194,7 +194,7 @@ def _answer(answer: Answer, columns: int | None, whole: int | None) -> Iterator[
     if whole != answer.entry:
         return
     for part in answer.content:
-        yield from wrapped(part.text if isinstance(part, Text) else picture(part), columns, " " * (_INDENT + 2))
+        yield from wrapped(part.text if isinstance(part, Text) else medium(part), columns, " " * (_INDENT + 2))
     if isinstance(answer.whole, str):
         yield " " * _INDENT + "the whole output, of which the model saw that part:"
         yield from wrapped(answer.whole, columns, " " * (_INDENT + 2))
@@ -221,8 +221,8 @@ def _message(message: Message, columns: int | None) -> Iterator[str]:
         match part:
             case Text(text=text):
                 yield from wrapped(text, columns)
-            case Image():
-                yield picture(part)
+            case Image() | Document():
+                yield medium(part)
             case Thinking(text=text):
                 yield from wrapped(f"(thinking) {text}", columns)
             case _:

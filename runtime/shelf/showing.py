@@ -11,14 +11,24 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
 
-from governors.messages import AssistantMessage, Image, Message, SystemPatch, Text, Thinking, ToolCall, ToolResult
+from governors.messages import (
+    AssistantMessage,
+    Document,
+    Image,
+    Message,
+    SystemPatch,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 
 from ..config import Config, load_config
 from ..errors import ConfigError, MoonwakeError
 from ..exports import Seen, as_model, chosen, request_at, to_atif, to_html, to_jsonl, to_markdown, transcript, veiled
 from ..exports.jsonl import inlined
 from ..providers.base import ModelInfo
-from ..session.entries import Entry, RequestRecord
+from ..session.entries import Entry, Part, RequestRecord
 from ..session.format.codec import encode_entry, encode_header
 from ..session.format.reading import Reading
 from ..session.tree import Tree
@@ -156,8 +166,8 @@ def _message(message: Message) -> dict[str, Any]:
     return {**told, "content": [_part(part) for part in message.content]}
 
 
-def _part(part: Text | Image | Thinking | ToolCall) -> dict[str, Any]:
-    kinds = {Text: "text", Image: "image", Thinking: "thinking", ToolCall: "call"}
+def _part(part: Part) -> dict[str, Any]:
+    kinds = {Text: "text", Image: "image", Document: "document", Thinking: "thinking", ToolCall: "call"}
     return {"type": kinds[type(part)], **asdict(part)}
 
 

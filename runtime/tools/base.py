@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from governors.messages import Image, Text, ToolSpec
+from governors.messages import Text, ToolSpec, UserPart
 
 #: What every provider takes as the name of a tool.
 TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -38,7 +38,7 @@ class ToolOutput:
     """What the model reads. An empty text is shown to the model as `(no output)`. `whole` is the whole text where
     `content` shows only its head and tail."""
 
-    content: tuple[Text | Image, ...]
+    content: tuple[UserPart, ...]
     is_error: bool = False
     whole: str | None = None
 

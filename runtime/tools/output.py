@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from governors.messages import Image, Text
+from governors.messages import Text, UserPart
 from governors.microcompact import text_handle
 from governors.scrub import scrub as scrub_surrogates
 
@@ -27,8 +27,8 @@ LEAST_LIMIT = 1_000
 
 def finish(output: ToolOutput, limit: int = OUTPUT_LIMIT) -> ToolOutput:
     """`output` scrubbed, cut to `limit` characters over all its texts, and not empty."""
-    scrubbed = tuple(part if isinstance(part, Image) else _scrubbed(part) for part in output.content)
-    kept = tuple(part for part in scrubbed if isinstance(part, Image) or part.text.strip())
+    scrubbed = tuple(_scrubbed(part) if isinstance(part, Text) else part for part in output.content)
+    kept: tuple[UserPart, ...] = tuple(part for part in scrubbed if not isinstance(part, Text) or part.text.strip())
     if not kept:
         kept = (Text(NO_OUTPUT),)
     total = sum(len(part.text) for part in kept if isinstance(part, Text))
@@ -37,7 +37,7 @@ def finish(output: ToolOutput, limit: int = OUTPUT_LIMIT) -> ToolOutput:
         whole = cut("\n\n".join(part.text for part in kept if isinstance(part, Text)), WHOLE_LIMIT)
         handle = text_handle(whole)
         kept = tuple(
-            part if isinstance(part, Image) else Text(cut(part.text, limit * len(part.text) // total, handle))
+            Text(cut(part.text, limit * len(part.text) // total, handle)) if isinstance(part, Text) else part
             for part in kept
         )
     return output if kept == output.content else replace(output, content=kept, whole=whole)

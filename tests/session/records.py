@@ -7,7 +7,7 @@ from typing import Any, get_args
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from governors.messages import Image, StopReason, Text, Thinking, ToolCall, ToolSpec, Usage
+from governors.messages import Document, Image, StopReason, Text, Thinking, ToolCall, ToolSpec, Usage
 from runtime.session.entries import (
     ArchiveRecord,
     Baseline,
@@ -61,8 +61,9 @@ text_parts = st.builds(Text, texts)
 image_parts = st.builds(Image, texts, texts, st.none() | numbers, st.none() | numbers)
 thinking_parts = st.builds(Thinking, texts, st.none() | texts, st.booleans())
 call_parts = st.builds(ToolCall, texts, texts, texts, st.booleans())
-shown = st.lists(text_parts | image_parts, max_size=3).map(tuple)
-parts = st.lists(text_parts | image_parts | thinking_parts | call_parts, max_size=4).map(tuple)
+document_parts = st.builds(Document, texts, texts, texts, st.none() | numbers, st.none() | texts)
+shown = st.lists(text_parts | image_parts | document_parts, max_size=3).map(tuple)
+parts = st.lists(text_parts | image_parts | document_parts | thinking_parts | call_parts, max_size=4).map(tuple)
 usages = st.builds(Usage, *([numbers] * 6))
 stops = st.sampled_from(get_args(StopReason))
 specs = st.lists(st.builds(ToolSpec, texts, texts, json_objects, st.booleans(), st.booleans()), max_size=2).map(tuple)

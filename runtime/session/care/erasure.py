@@ -212,12 +212,20 @@ class _Lines:
             for each in value:
                 self._remember(each)
         elif isinstance(value, dict):
-            known = ("type", "id", "name", "media_type") if value.get("type") in ("call", "image") else ("type",)
+            known = _NO_WORDS.get(str(value.get("type")), ("type",))
             for name, each in value.items():
                 if name == "arguments" and isinstance(each, str):
                     self._remember(_arguments(each))
                 if name not in known:
                     self._remember(each)
+
+
+#: The fields of a part that are nobody's words, by its type. The name of a document is somebody's.
+_NO_WORDS = {
+    "call": ("type", "id", "name"),
+    "image": ("type", "media_type"),
+    "document": ("type", "media_type", "pages"),
+}
 
 
 def _arguments(text: str) -> Any:
@@ -236,7 +244,7 @@ def _without_words(part: Any) -> Any:
         return {**kept, "arguments": "{}", **({"complete": part["complete"]} if "complete" in part else {})}
     if kind == "thinking":
         return {"type": "thinking", "text": ""}
-    text = part.get("text")
+    text = part.get("text") if kind == "text" else None
     return {"type": "text", "text": text if isinstance(text, str) and not text.strip() else ERASED}
 
 

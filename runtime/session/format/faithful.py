@@ -15,12 +15,12 @@ from dataclasses import fields
 from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from governors.messages import Image
+from governors.messages import Document, Image
 
 from ..entries import Blob, ExtensionRecord, Record, ResultRecord, UnknownRecord
 
 _WIDEST = 2**63
-_LONGEST_INLINE = 16_384  # characters; longer pictures and outputs may become files of their own
+_LONGEST_INLINE = 16_384  # characters; longer pictures, documents and outputs may become files of their own
 _LONGEST_TEXT = 65_536
 
 Check = Callable[[Any], bool]
@@ -134,7 +134,7 @@ def _shape(kind: type[Any]) -> Check:
     def check(value: Any) -> bool:
         if type(value) is not kind:
             return False
-        if kind is Image and len(value.data) >= _LONGEST_INLINE:
+        if kind in (Image, Document) and len(value.data) >= _LONGEST_INLINE:
             return False
         return all(fits(getattr(value, name)) for name, fits in checks)
 

@@ -1,7 +1,8 @@
 """Large content leaves a line for a file of its own, and comes back when the line is read.
 
 Both ways work on the plain JSON objects of a line. Laws: what comes back is what left, but for a result's `whole`,
-which stays the name of a blob until somebody recalls it; a blob that is gone leaves a constant text that says so.
+which stays the name of a blob until somebody recalls it; a blob that is gone leaves a constant text that says so, or a
+document without its data.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from governors.scrub import scrub
 from ..entries import Blob, ExtensionRecord, MessageRecord, Record, ResultRecord
 from .blobs import BlobStore
 
-LARGE = 16_384  # characters of an image's data, or of the whole text of a result, from which on it is a blob
+LARGE = (
+    16_384  # characters of an image's or document's data, or of the whole text of a result, from which on it is a blob
+)
 LARGE_TEXT = 65_536  # and of a text in a user's message or in a result
 MISSING_TEXT = "[A text that is no longer there: its file in the folder of blobs is missing or damaged.]"
 MISSING_IMAGE = "[A picture that is no longer there: its file in the folder of blobs is missing or damaged.]"
@@ -45,7 +48,7 @@ def take_out(record: Record, body: dict[str, Any], blobs: BlobStore) -> None:
     )
     for content in _contents(body):
         for place, part in enumerate(content):
-            name = "data" if part.get("type") == "image" else "text" if texts and part.get("type") == "text" else None
+            name = _large_field(part.get("type"), texts=texts)
             value = part.get(name) if name else None
             if isinstance(value, str) and len(value) >= (LARGE if name == "data" else LARGE_TEXT):
                 content[place] = _replaced(part, str(name), "blob", _named(blobs.put(scrub(value))))
@@ -61,10 +64,19 @@ def put_back(raw: dict[str, Any], shelf: Shelf) -> None:
 
 
 def _restored(part: Mapping[str, Any], text: str | None) -> dict[str, Any]:
-    is_image = part["type"] == "image"
+    kind = part["type"]
+    if text is None and kind == "document":
+        return _replaced(part, "blob", "data", "")  # its name and its text are still there
     if text is None:
-        return {"type": "text", "text": MISSING_IMAGE if is_image else MISSING_TEXT}
-    return _replaced(part, "blob", "data" if is_image else "text", text)
+        return {"type": "text", "text": MISSING_IMAGE if kind == "image" else MISSING_TEXT}
+    return _replaced(part, "blob", str(_large_field(kind, texts=True)), text)
+
+
+def _large_field(kind: object, *, texts: bool) -> str | None:
+    """The field of a part of this type that may be a blob; `texts`: whether that of a text may."""
+    if kind in ("image", "document"):
+        return "data"
+    return "text" if texts and kind == "text" else None
 
 
 def _replaced(part: Mapping[str, Any], name: str, by: str, value: Any) -> dict[str, Any]:
@@ -73,7 +85,7 @@ def _replaced(part: Mapping[str, Any], name: str, by: str, value: Any) -> dict[s
 
 
 def _blob_of(part: Any) -> Blob | None:
-    if not isinstance(part, dict) or part.get("type") not in ("image", "text"):
+    if not isinstance(part, dict) or part.get("type") not in ("image", "document", "text"):
         return None
     raw = part.get("blob")
     if not isinstance(raw, dict):

@@ -15,9 +15,15 @@ from typing import Any, Final, Literal, TypeAlias, Union, cast, get_args, get_or
 
 from pydantic import TypeAdapter, ValidationError
 
-from governors.messages import Image, Text, Thinking, ToolCall
+from governors.messages import Document, Image, Text, Thinking, ToolCall
 
-PART_TYPES: Final[dict[type, str]] = {Text: "text", Image: "image", Thinking: "thinking", ToolCall: "call"}
+PART_TYPES: Final[dict[type, str]] = {
+    Text: "text",
+    Image: "image",
+    Document: "document",
+    Thinking: "thinking",
+    ToolCall: "call",
+}
 _PARTS: Final[dict[str, type]] = {name: part for part, name in PART_TYPES.items()}
 _LARGEST = 2.0**63  # a float from here on may be an integer that orjson could not hold
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from governors.messages import Image, Text, ToolCall
+from governors.messages import Text, ToolCall, UserPart
 
 from ..entries import (
     OFF_BRANCH,
@@ -121,7 +121,7 @@ class Book:
             draft = draft.parent
         return None
 
-    def said(self, content: Sequence[Text | Image], line: int, spot: Spot, *, meta: bool = False, **told: Any) -> Draft:
+    def said(self, content: Sequence[UserPart], line: int, spot: Spot, *, meta: bool = False, **told: Any) -> Draft:
         """A user's message; `meta`: one that no person wrote."""
         record = MessageRecord(role="user", content=tuple(content), **told)
         if not self.title and not meta:
@@ -129,7 +129,7 @@ class Book:
         return self.hang(record, line, spot, meta=meta)
 
     def result(
-        self, found: tuple[Draft, int], content: Sequence[Text | Image], line: int, spot: Spot, **told: Any
+        self, found: tuple[Draft, int], content: Sequence[UserPart], line: int, spot: Spot, **told: Any
     ) -> Draft:
         """The result of a call."""
         reply, number = found

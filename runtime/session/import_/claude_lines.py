@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from governors.messages import Image, StopReason, Text, Thinking, ToolCall, Usage
+from governors.messages import StopReason, Text, Thinking, ToolCall, Usage, UserPart
 
 from ..entries import Part
 from .parts import Lose, Object, a_text, an_object, call, count, objects, said
@@ -101,7 +101,7 @@ def usage_of(told: Any) -> Usage | None:
     return found if found.total else None
 
 
-def attachment(told: Object, lose: Lose) -> tuple[str, tuple[Text | Image, ...]]:
+def attachment(told: Object, lose: Lose) -> tuple[str, tuple[UserPart, ...]]:
     """The kind of an attachment, and what the model could read of it."""
     kind = a_text(told.get("type")) or "unknown"
     content = told.get("content")

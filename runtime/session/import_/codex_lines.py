@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-from governors.messages import Image, Text, Thinking, ToolCall, Usage
+from governors.messages import Text, Thinking, ToolCall, Usage, UserPart
 
 from .parts import Lose, Object, a_text, an_object, call, count, objects, said, text_of
 
@@ -152,7 +152,7 @@ def _reasoning(item: Object) -> Thinking:
     return Thinking(told, a_text(item.get("encrypted_content")) or None)
 
 
-def output(item: Object, lose: Lose) -> tuple[tuple[Text | Image, ...], bool]:
+def output(item: Object, lose: Lose) -> tuple[tuple[UserPart, ...], bool]:
     """The content of an output, and whether it is an error."""
     told: Any = item.get("output", item.get("result", item.get("tools")))
     failed = item.get("status") in ("failed", "incomplete")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from governors.messages import Image, StopReason, Text, Thinking, ToolCall
+from governors.messages import StopReason, Text, Thinking, ToolCall, UserPart
 
 from ..entries import MessageRecord, Part
 from .book import Book
@@ -67,7 +67,7 @@ def _result(book: Book, line: int, message: Object, lose: Lose) -> None:
     if found is None:
         book.account.leave(line, "the result of a call that is not in the file")
         return
-    content: tuple[Text | Image, ...] = said(message.get("content"), lose)
+    content: tuple[UserPart, ...] = said(message.get("content"), lose)
     _go_on(book, book.result(found, content, line, book.spot, is_error=message.get("is_error") is True))
 
 

@@ -15,8 +15,6 @@ from .drafts import Draft
 from .lines import Line
 from .parts import Object, a_text, an_object, count, moment
 
-SUMMARY = "[What was said before was put away. This summary stands for it:]"
-
 
 def read(lines: Iterable[Line], account: Account) -> Iterator[Book]:
     """The conversation of a file."""
@@ -57,7 +55,6 @@ def _consolidated(book: Book, line: int, value: Object, messages: list[Draft | N
     if book.leaf is None or (not away and not text):
         return
     book.clock(moment(an_object(summary).get("last_active")) or moment(value.get("updated_at")))
-    text = f"{SUMMARY}\n{text}" if text else ""
     kept = next((draft for draft in messages[away:] if draft is not None), None)
     draft = book.head(text, line, book.spot, kept, cause="nanobot: consolidation")
     book.leaf = draft

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-from governors.messages import Image, Text, ToolCall, Usage
+from governors.documents import PDF
+from governors.messages import Document, Image, Text, ToolCall, Usage, UserPart
 
 Object: TypeAlias = Mapping[str, Any]
 Lose: TypeAlias = Callable[[str], None]  # told of what could not be carried over
@@ -50,21 +51,23 @@ def a_text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def said(content: Any, lose: Lose) -> tuple[Text | Image, ...]:
-    """The texts and pictures of a content: a string, a block, or a list of both."""
+def said(content: Any, lose: Lose) -> tuple[UserPart, ...]:
+    """The texts, pictures and documents of a content: a string, a block, or a list of both."""
     if isinstance(content, str):
         return (Text(content),) if content else ()
     blocks = content if isinstance(content, list) else [content] if isinstance(content, dict) else []
     return tuple(part for block in blocks for part in _part(block, lose))
 
 
-def _part(block: Any, lose: Lose) -> Iterator[Text | Image]:
+def _part(block: Any, lose: Lose) -> Iterator[UserPart]:
     if isinstance(block, str):
         yield from (Text(block),) if block else ()
         return
     kind = a_text(an_object(block).get("type"))
     if kind in ("image", "input_image", "image_url"):
         yield picture(block, lose)
+    elif kind in ("document", "file", "input_file"):
+        yield document(block, lose)
     elif kind in _TEXTS or (not kind and isinstance(block, dict)):
         text = a_text(block.get("text")) or a_text(block.get("refusal"))
         yield from (Text(text),) if text else ()
@@ -90,6 +93,23 @@ def picture(block: Object, lose: Lose) -> Text | Image:
         return Image(media, data)
     lose("a picture that is not in the file" if not data else f"a picture of type {media[:40]!r}")
     return Text("[a picture of the original conversation, not imported]")
+
+
+def document(block: Object, lose: Lose) -> UserPart:
+    """A document as Anthropic, OpenAI chat and OpenAI Responses write it; a constant text where it is not here."""
+    source = an_object(block.get("source"))
+    file = an_object(block.get("file")) or block
+    name = a_text(block.get("title")) or a_text(file.get("filename"))
+    media, data = a_text(source.get("media_type")), a_text(source.get("data"))
+    if (given := a_text(file.get("file_data"))).startswith("data:") and "," in given:
+        head, data = given[5:].split(",", 1)
+        media = head.split(";")[0]
+    if source.get("type") == "text" and data:
+        return Text(f"{name}:\n{data}" if name else data)
+    if media == PDF and _is_base64(data):
+        return Document(media, data, name)
+    lose("a document that is not in the file" if not data else f"a document of type {media[:40]!r}")
+    return Text(f"[document {name[:200]!r} of the original conversation, not imported]")
 
 
 def _is_base64(data: str) -> bool:

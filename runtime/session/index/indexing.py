@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from governors.messages import Text, ToolCall
+from governors.messages import Document, Text, ToolCall
 
 from ..entries import (
     ArchiveRecord,
@@ -129,7 +129,11 @@ def said_in(entry: Entry, header: Header) -> Said | None:
     record = entry.record
     if not isinstance(record, MessageRecord):
         return None
-    texts = (part.text for part in record.content if isinstance(part, Text))
+    texts = (
+        part.name if isinstance(part, Document) else part.text
+        for part in record.content
+        if isinstance(part, (Text, Document))
+    )
     text = "\n\n".join(each for each in texts if each not in (MISSING_TEXT, MISSING_IMAGE))
     if not text.strip():
         return None

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from governors.messages import Image, Text
+from governors.messages import Document, Image, Text
 
 from ..entries import Entry, MessageRecord
 
@@ -75,5 +75,5 @@ def said(*entries: Entry) -> str:
 
 
 def pictures(*entries: Entry) -> int:
-    """How many pictures the messages hold."""
-    return sum(isinstance(part, Image) for entry in entries for part in getattr(entry.record, "content", ()))
+    """How many pictures and documents the messages hold."""
+    return sum(isinstance(part, Image | Document) for entry in entries for part in getattr(entry.record, "content", ()))

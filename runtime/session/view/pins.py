@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from governors.messages import Image, Text, UserMessage
+from governors.messages import Document, Image, Text, UserMessage, UserPart
 from governors.scrub import scrub
 
 from ..entries import (
@@ -38,7 +38,7 @@ _SHORT = 80  # characters of a pin that is shortened
 
 def pins_message(head: int, pins: Sequence[Pinned], redacted: Callable[[int], bool]) -> UserMessage:
     """What a model sees of the pins that the entry `head` carries."""
-    parts: list[Text | Image] = [Text(PINNED)]
+    parts: list[UserPart] = [Text(PINNED)]
     for pin in pins:
         parts.append(Text(f"[#{pin.entry}, {scrub(pin.said)}]"))
         parts += [Text(REDACTED)] if redacted(pin.entry) else pin.content
@@ -90,7 +90,7 @@ def fit_pins(pins: Sequence[Pinned], room: int, measure: Callable[[UserMessage],
 def shortened(pin: Pinned) -> Pinned:
     """The pin as a line that names the entry to recall."""
     text = " ".join(" ".join(part.text for part in pin.content if isinstance(part, Text)).split())
-    if len(text) <= _SHORT and not any(isinstance(part, Image) for part in pin.content):
+    if len(text) <= _SHORT and not any(not isinstance(part, Text) for part in pin.content):
         return pin
     hint = f"(shortened; recall #{pin.entry})"
     if text.endswith(hint):
@@ -115,8 +115,8 @@ def _is_shown(entry: Entry, shown: Range, late: Mapping[CallReference, int | Non
 def _pin(entry: Entry, edits: Edits) -> Pinned | None:
     """What is carried of an entry; None when it says nothing."""
     said, content = _said(entry)
-    parts = tuple(part for part in edits.content(entry.id, content) if isinstance(part, (Text, Image)))
-    if not any(isinstance(part, Image) or part.text.strip() for part in parts):
+    parts = tuple(part for part in edits.content(entry.id, content) if isinstance(part, (Text, Image, Document)))
+    if not any(not isinstance(part, Text) or part.text.strip() for part in parts):
         return None
     return Pinned(entry=entry.id, said=said, content=parts)
 

@@ -12,10 +12,11 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 
-from governors.messages import Text
+from governors.documents import document_title
+from governors.messages import Document, Text
 from governors.microcompact import handle_of, text_handle
 
-from ..entries import Blob, Entry, ExtensionRecord, MessageRecord, ResultRecord
+from ..entries import Blob, Entry, ExtensionRecord, MessageRecord, Part, ResultRecord
 from ..format.blobs import BlobStore
 from .redaction import REDACTED, redacted_entries
 from .wrapping import SHELL
@@ -82,7 +83,18 @@ def _text(entry: Entry, blobs: BlobStore | None) -> str:
         return whole
     if not isinstance(record, (MessageRecord, ResultRecord, ExtensionRecord)):
         return ""
-    return "\n\n".join(part.text for part in record.content if isinstance(part, Text))
+    return "\n\n".join(filter(None, map(_words, record.content)))
+
+
+def _words(part: Part) -> str:
+    """The text of a text or a document."""
+    match part:
+        case Text(text):
+            return text
+        case Document(text=text) if text:
+            return f"[{document_title(part)}:]\n{text}"
+        case _:
+            return ""
 
 
 def _mentions(entry: Entry, words: str, blobs: BlobStore | None) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import chain, islice
 
-from governors.messages import Image, Text, Thinking, ToolCall
+from governors.messages import Document, Image, Text, Thinking, ToolCall
 
 from ..entries import (
     Entry,
@@ -97,5 +97,7 @@ def _length(part: Part) -> int:
             return len(text)
         case Image():
             return len(part.data)
+        case Document():
+            return len(part.data) + len(part.text or "")
         case ToolCall():
             return len(part.arguments)

@@ -6,8 +6,10 @@ MANY = 1_000  # images: how many is the pipeline's to decide, and not what these
 
 ANTHROPIC = [
     Abilities(),
-    Abilities(images=True, max_images=MANY, thinking="adaptive", binds_prefix=True, drop_block=True),
-    Abilities(images=True, max_images=MANY, thinking="budget", strict_alternation=True),
+    Abilities(images=True, max_images=MANY, documents=True, thinking="adaptive", binds_prefix=True, drop_block=True),
+    Abilities(
+        images=True, max_images=MANY, documents=True, max_document_bytes=8, thinking="budget", strict_alternation=True
+    ),
     Abilities(
         images=True,
         max_images=MANY,
@@ -25,6 +27,7 @@ CHAT = [
     Abilities(
         images=True,
         max_images=MANY,
+        documents=True,
         system_anywhere=True,
         developer_role=True,
         max_tokens_field="max_completion_tokens",
@@ -35,6 +38,7 @@ CHAT = [
     Abilities(
         images=True,
         max_images=MANY,
+        documents=True,
         strict_alternation=True,
         replay_reasoning=True,
         tool_name_in_result=True,
@@ -50,6 +54,7 @@ RESPONSES = [
     Abilities(
         images=True,
         max_images=MANY,
+        documents=True,
         system_anywhere=True,
         developer_role=True,
         thinking="effort",
