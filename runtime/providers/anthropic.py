@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from governors.wire.anthropic_tools import takes_changes
@@ -10,12 +9,13 @@ from governors.wire.anthropic_tools import takes_changes
 from .assemble import Assembler
 from .assemble_anthropic import AnthropicAssembler
 from .base import ModelInfo, Request
-from .transport import NetworkProvider, http_client
+from .transport import NetworkProvider
 
-#: A field of the body, as (outer, inner), and the beta header without which the API refuses it.
-BETAS: dict[tuple[str, str], str] = {
-    ("thinking", "block_binding"): "thinking-binding-controls-2026-08-01",
-}
+#: The header without which the API refuses the field, and the field. A request has it where the model's abilities say
+#: so; where somebody else put it, it stands beside the messages, so that the ends of the body tell.
+BINDING = ("thinking-binding-controls-2026-08-01", b'"block_binding"')
+
+_ENDS = 4096  # bytes of a body that are looked at
 
 #: For models whose tools may come and go inside the conversation. It is sent with each of their requests, as a change
 #: stays in the conversation once it was made.
@@ -35,7 +35,7 @@ class Anthropic(NetworkProvider):
             base_url=self.base_url,
             max_retries=0,
             open_telemetry=False,
-            http_client=http_client(self.base_url),
+            http_client=self.http_client(),
         )
 
     def make_assembler(self, model: ModelInfo) -> Assembler:
@@ -43,14 +43,12 @@ class Anthropic(NetworkProvider):
 
     def request_headers(self, request: Request) -> dict[str, str]:
         headers = super().request_headers(request)
-        betas = [beta for (outer, inner), beta in BETAS.items() if _has(request.body, outer, inner)]
+        beta, field = BINDING
+        content = request.content
+        bound = request.model.abilities.drop_block or field in content[:_ENDS] or field in content[-_ENDS:]
+        betas = [beta] if bound else []
         if takes_changes(request.model.abilities):
             betas.append(TOOL_CHANGES)
         if betas:
             headers["anthropic-beta"] = ",".join(betas)
         return headers
-
-
-def _has(body: Mapping[str, Any], outer: str, inner: str) -> bool:
-    value = body.get(outer)
-    return isinstance(value, Mapping) and inner in value

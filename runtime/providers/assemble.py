@@ -20,9 +20,9 @@ from typing import Any, Protocol, TypeAlias
 from governors.messages import AssistantMessage, AssistantPart, StopReason, Text, Thinking, ToolCall
 from governors.scrub import scrub
 
-from .base import CallPiece, ModelInfo, Problem, TextPiece, ThinkingPiece
+from .base import CallPiece, ModelInfo, Problem, TextPiece, ThinkingPiece, UsagePiece
 
-Piece: TypeAlias = TextPiece | ThinkingPiece | CallPiece
+Piece: TypeAlias = TextPiece | ThinkingPiece | CallPiece | UsagePiece
 
 #: Stops after which arguments may have been cut off in the middle.
 CUT: frozenset[str] = frozenset({"length", "aborted", "error", "deferred"})

@@ -15,7 +15,7 @@ from typing import Any
 from governors.messages import AssistantMessage, AssistantPart, StopReason, Text, Thinking, ToolCall, Usage
 
 from .assemble import Joiner, Piece, StreamFault, count, make_call, with_ids
-from .base import CallPiece, ModelInfo, TextPiece, ThinkingPiece
+from .base import CallPiece, ModelInfo, TextPiece, ThinkingPiece, UsagePiece
 
 STOPS: dict[str, StopReason] = {
     "end_turn": "stop",
@@ -74,7 +74,9 @@ class AnthropicAssembler:
             case "message_start":
                 message = chunk.get("message")
                 if isinstance(message, Mapping):
-                    self._count(message.get("usage"))
+                    return self._count(message.get("usage"))
+            case "message":
+                return self._whole(chunk)
             case "content_block_start":
                 return self._start(chunk)
             case "content_block_delta":
@@ -83,7 +85,7 @@ class AnthropicAssembler:
                 delta = chunk.get("delta")
                 if isinstance(delta, Mapping) and isinstance(delta.get("stop_reason"), str):
                     self._stop = delta["stop_reason"]
-                self._count(chunk.get("usage"))
+                return self._count(chunk.get("usage"))
             case "message_stop":
                 self.ended = True
             case "error":
@@ -169,9 +171,22 @@ class AnthropicAssembler:
                 return make_call(block.id, block.name, text or block.given, stop)
         return None  # a server tool's block: nothing here asks for one
 
-    def _count(self, usage: Any) -> None:
-        if isinstance(usage, Mapping):  # later figures are totals too, and may leave some out
-            self._usage.update({key: value for key, value in usage.items() if value is not None})
+    def _whole(self, message: Mapping[str, Any]) -> list[Piece]:
+        """A reply that was not streamed: as if each block came whole with its start."""
+        pieces: list[Piece] = []
+        content = message.get("content")
+        for index, block in enumerate(content if isinstance(content, list) else ()):
+            pieces.extend(self._start({"index": index, "content_block": block}))
+        if isinstance(message.get("stop_reason"), str):
+            self._stop, self.ended = message["stop_reason"], True
+        return [*pieces, *self._count(message.get("usage"))]
+
+    def _count(self, usage: Any) -> list[Piece]:
+        if not isinstance(usage, Mapping):
+            return []
+        # later figures are totals too, and may leave some out
+        self._usage.update({key: value for key, value in usage.items() if value is not None})
+        return [UsagePiece(_usage(self._usage))] if self._usage else []
 
 
 def _without_repeats(parts: list[AssistantPart]) -> tuple[AssistantPart, ...]:

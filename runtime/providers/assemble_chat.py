@@ -15,7 +15,7 @@ from typing import Any
 from governors.messages import AssistantMessage, StopReason, Text, Thinking, Usage
 
 from .assemble import Joiner, Piece, StreamFault, count, make_reply
-from .base import ModelInfo, TextPiece, ThinkingPiece
+from .base import ModelInfo, TextPiece, ThinkingPiece, UsagePiece
 from .chat_calls import ChatCalls
 
 #: finish_reason of OpenAI, Mistral, Z.ai, DeepSeek, OpenRouter, Gemini and older servers.
@@ -72,8 +72,9 @@ class ChatAssembler:
         if chunk.get("error") or chunk.get("object") == "error":
             self._fail(chunk)
             return []
-        self._count(chunk)
         pieces: list[Piece] = []
+        if self._count(chunk):
+            pieces.append(UsagePiece(_usage(self._usage or {})))
         choices = chunk.get("choices")
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, Mapping) and not choice.get("index"):
@@ -138,16 +139,19 @@ class ChatAssembler:
         elif isinstance(delta.get("function_call"), Mapping):  # the form before tools
             yield from self._calls.feed([{"index": 0, "function": delta["function_call"]}])
 
-    def _count(self, chunk: Mapping[str, Any]) -> None:
-        """Usage stands at the top, in the choice (Moonshot) or under `x_groq`; the last one is the total."""
+    def _count(self, chunk: Mapping[str, Any]) -> bool:
+        """Usage stands at the top, in the choice (Moonshot) or under `x_groq`; the last one is the total. Whether
+        there was any that says something new (some servers repeat it with every piece)."""
         places: list[Any] = [chunk, chunk.get("x_groq")]
         choices = chunk.get("choices")
         if isinstance(choices, list):
             places.extend(choices)
         for place in places:
             if isinstance(place, Mapping) and isinstance(place.get("usage"), Mapping):
+                new = bool(place["usage"]) and place["usage"] != self._usage
                 self._usage = place["usage"]
-                return
+                return new
+        return False
 
 
 def _filled(value: Any) -> bool:

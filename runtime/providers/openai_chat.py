@@ -7,7 +7,7 @@ from typing import Any
 from .assemble import Assembler
 from .assemble_chat import ChatAssembler
 from .base import ModelInfo, Request
-from .transport import NetworkProvider, http_client
+from .transport import NetworkProvider
 
 #: Sent where a server needs no key: the SDK insists on one.
 NO_KEY = "none"
@@ -25,7 +25,7 @@ class OpenAIChat(NetworkProvider):
             api_key=self.api_key or NO_KEY,
             base_url=self.base_url,
             max_retries=0,
-            http_client=http_client(self.base_url),
+            http_client=self.http_client(),
         )
         if self.base_url is not None:  # the environment's OpenAI account is nobody else's business
             client.organization = None
@@ -36,7 +36,7 @@ class OpenAIChat(NetworkProvider):
         return ChatAssembler(model)
 
     def transport_fields(self, request: Request) -> dict[str, Any]:
-        fields: dict[str, Any] = {"stream": True}
-        if request.model.abilities.stream_usage:
+        fields = super().transport_fields(request)
+        if fields and request.model.abilities.stream_usage:
             fields["stream_options"] = {"include_usage": True}
         return fields

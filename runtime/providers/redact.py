@@ -13,10 +13,10 @@ _SECRETS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=*-]{6,}"), rf"\1 {MASK}"),
     (re.compile(rf"(?i)({_NAMED}[\"']?\s*[:=]\s*[\"']?)[\w.*/+-]{{6,}}"), rf"\1{MASK}"),
     (re.compile(r"(?i)([?&](?:key|token|sig|signature|password)=)[^&\s\"']+"), rf"\1{MASK}"),
-    (re.compile(r"(?i)(\w+://)[^/\s:@]+:[^/\s@]+@"), rf"\1{MASK}@"),
+    (re.compile(r"(?i)\b(\w{1,20}://)[^/\s:@]{1,256}:[^/\s@]+@"), rf"\1{MASK}@"),
     (re.compile(r"\b(?:sk|pk|rk|gsk|xai|csk|r8|hf)[-_][\w*.-]{6,}"), MASK),
     (re.compile(r"\bAIza[\w-]{20,}"), MASK),
-    (re.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*"), MASK),
+    (re.compile(r"(?<![\w-])eyJ[\w-]{8,}\.[\w-]+\.[\w-]*"), MASK),
 )
 
 

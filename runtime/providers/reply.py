@@ -2,6 +2,10 @@
 
 Every way in which a call can fail ends here in a `Finished` with a problem. No cancel scope is open while an event
 is handed out, so the iterator is safe on trio however it is left.
+
+A stream that sends no byte for `timeout` seconds has stalled. One that sends only signs of life (comments, pings, empty
+pieces) is waited for `PATIENCE` times as long, as a model may think that long and a gateway queue, and no longer: the
+server's heart may beat while the model behind it is dead.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import anyio
+import orjson
 
 from .assemble import Assembler, broken_off
 from .base import Finished, Problem, StreamEvent
@@ -22,6 +27,12 @@ from .sse import LineTooLong, SseDecoder, SseEvent
 _DRAIN = 0.2  # seconds for what follows the end marker, so that the connection can be used again
 _CLOSE = 2.0  # seconds for closing, whatever the peer does
 _LARGEST_BODY = 64 * 1024 * 1024  # bytes of a reply that comes whole
+_LARGEST_REFUSAL = 64 * 1024  # bytes of an error that are read
+
+#: How many time-outs a stream may last that sends nothing but signs of life.
+PATIENCE = 5
+
+_HEARTBEATS = frozenset({"ping", "keepalive"})  # events of that type say nothing but that the server lives
 
 #: What a connection raises when it breaks and the HTTP library passes it on as it is.
 BROKEN: tuple[type[Exception], ...] = (OSError, anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError)
@@ -53,6 +64,8 @@ class Reply:
         self._events: deque[StreamEvent] = deque()
         self._decoder = SseDecoder()
         self._whole: bytearray | None = None  # a reply that is one JSON document
+        self._refused, self._error = False, bytearray()  # what is read is the body of an error
+        self._spoke = 0.0  # when something came that was more than a sign of life (the loop's clock)
         self._response: Any = None
         self._chunks: AsyncGenerator[bytes, None] | None = None
         self._read_any = False
@@ -76,9 +89,9 @@ class Reply:
                 return
             chunk = await anext(self._chunks, None)
         except BROKEN as error:
-            self._finish(from_exception(error, self._target(), self._timeout))
+            self._break(from_exception(error, self._target(), self._timeout))
         except sdk_errors() as error:
-            self._finish(self._failed(error))
+            self._break(self._failed(error))
         else:
             self._take(chunk)
 
@@ -89,11 +102,19 @@ class Reply:
             self._finish(unsendable(error, self._target()))
         else:
             self._chunks = self._response.aiter_bytes()
+            self._spoke = anyio.current_time()
+            if not self._response.is_success:
+                self._refused = True
 
     def _take(self, chunk: bytes | None) -> None:
         """What to make of the bytes read; None: the connection ended."""
         if chunk is None:
             self._end()
+            return
+        if self._refused:
+            self._error += chunk
+            if len(self._error) > _LARGEST_REFUSAL:
+                self._refuse()
             return
         if not self._read_any and chunk.strip():
             self._read_any = True
@@ -109,8 +130,15 @@ class Reply:
             events = self._decoder.feed(chunk)
         except LineTooLong as error:
             self._finish(cut_short(self._target(), str(error)))
-        else:
-            self._feed(events)
+            return
+        self._feed(events)
+        self._lose_patience()
+
+    def _lose_patience(self) -> None:
+        silent = anyio.current_time() - self._spoke
+        if silent > PATIENCE * self._timeout and not self._finished:
+            text = f"{self._target().provider} sent nothing but signs of life for {silent:.3g} seconds"
+            self._finish(Problem("network", text))
 
     def _recognise(self, chunk: bytes) -> None:
         """A stream of events, one JSON document, or no model's server at all."""
@@ -134,23 +162,31 @@ class Reply:
             if self._finished:
                 return
 
-    def _feed_json(self, text: str, name: str = "") -> None:
+    def _feed_json(self, text: str | bytes, name: str = "") -> None:
         try:
-            chunk = json.loads(text)
+            chunk = read_json(text)
         except (ValueError, RecursionError):
-            self._finish(cut_short(self._target(), f"not JSON: {text[:500]}"))
+            said = text if isinstance(text, str) else text.decode("utf-8", "replace")
+            self._finish(cut_short(self._target(), f"not JSON: {said[:500]}"))
             return
         if name == "error" and not (isinstance(chunk, dict) and chunk.get("error")):
             chunk = {"error": chunk}
         if not isinstance(chunk, dict):
             return
-        self._events.extend(self._assembler.feed(chunk))
+        pieces = self._assembler.feed(chunk)
+        self._events.extend(pieces)
+        kind = chunk.get("type")
+        if pieces or (isinstance(kind, str) and kind not in _HEARTBEATS):
+            self._spoke = anyio.current_time()
         if fault := self._assembler.fault:
             self._finish(from_status(fault.status, fault.body, self._target()))
 
     def _end(self) -> None:
+        if self._refused:
+            self._refuse()
+            return
         if self._whole is not None:
-            self._feed_json(self._whole.decode("utf-8", "replace"))
+            self._feed_json(bytes(self._whole))
         else:
             self._feed(self._decoder.finish())
         if not self._finished:
@@ -174,6 +210,23 @@ class Reply:
         stop = "refused" if problem.kind == "refused" else broken_off(problem)
         self._events.append(Finished(self._assembler.finish(stop), problem))
 
+    def _break(self, problem: Problem) -> None:
+        """The connection broke, which matters little while it is only an error that is being read."""
+        if self._refused:
+            self._refuse()
+        else:
+            self._finish(problem)
+
+    def _refuse(self) -> None:
+        """The server answered with an error, and this much of its body came."""
+        text = self._error.decode("utf-8", "replace")
+        try:
+            body = json.loads(text)
+        except (ValueError, RecursionError):
+            body = text
+        response = self._response
+        self._finish(from_status(response.status_code, body, self._target(), response.headers, self._clock()))
+
     def _failed(self, error: Exception) -> Problem:
         response = getattr(error, "response", None)
         status = getattr(error, "status_code", None)
@@ -196,6 +249,17 @@ class Reply:
             # The reader is a nest of generators. Run into the closed socket, each of them ends by itself; closed
             # from outside, the inner ones would be left to the garbage collector, which trio reports.
             await run_out(chunks)
+
+
+def read_json(text: str | bytes) -> Any:
+    """JSON as servers send it. Raises `ValueError` and `RecursionError`.
+
+    The quick reader refuses what the standard library takes: half a surrogate pair, NaN, bytes that are not UTF-8.
+    """
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return json.loads(text if isinstance(text, str) else text.decode("utf-8", "replace"))
 
 
 async def run_out(chunks: AsyncGenerator[bytes, None]) -> None:

@@ -46,13 +46,17 @@ class SseDecoder:
         if self._skip_newline and chunk.startswith(b"\n"):
             chunk = chunk[1:]
         self._skip_newline = chunk.endswith(b"\r")
-        *whole, rest = _LINE_END.split(chunk)
+        *whole, rest = _LINE_END.split(chunk) if b"\r" in chunk else chunk.split(b"\n")
         events: list[SseEvent] = []
         for part in whole:
-            line = b"".join((*self._pieces, part))
-            self._pieces.clear()
-            self._size = 0
-            events.extend(self._line(line))
+            if self._pieces:
+                part = b"".join((*self._pieces, part))
+                self._pieces.clear()
+                self._size = 0
+            if self._started and part.startswith(b"data: "):  # by far the commonest
+                self._data.append(part[6:].decode("utf-8", "replace"))
+            else:
+                events.extend(self._line(part))
         if rest:
             self._pieces.append(rest)
             self._size += len(rest)

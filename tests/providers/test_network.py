@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from governors.messages import Text, ToolCall, Usage
-from runtime.providers.base import CallPiece, Request
+from runtime.providers.base import CallPiece, Finished, Request, TextPiece, UsagePiece
 from runtime.providers.retry import RetryingProvider
 from tests.servers import (
     Connection,
@@ -164,6 +164,54 @@ async def test_a_server_that_does_not_stream_is_understood() -> None:
     }
     last = finished(await ask_of(chat, status(200, answer)))
     assert (last.problem, last.message.text, last.message.usage) == (None, "whole", Usage(plain=5, output=1))
+
+
+@EACH
+async def test_hosts_that_cannot_stream(make: Make) -> None:
+    """Nothing is said of streaming, and the reply comes whole, with its calls and usage."""
+    arguments = {"path": "a"}
+    function = {"name": "read_file", "arguments": json.dumps(arguments)}
+    message = {
+        "role": "assistant",
+        "content": "so",
+        "tool_calls": [{"id": "c", "type": "function", "function": function}],
+    }
+    answer = {
+        chat: {
+            "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}],
+            "usage": {"prompt_tokens": 5, "completion_tokens": 1},
+        },
+        messages: {
+            "type": "message",
+            "role": "assistant",
+            "content": [
+                {"type": "text", "text": "so"},
+                {"type": "tool_use", "id": "c", "name": "read_file", "input": arguments},
+            ],
+            "stop_reason": "tool_use",
+            "usage": {"input_tokens": 5, "output_tokens": 1},
+        },
+    }[make]
+    async with serve(status(200, answer)) as server, opened(make(server.url)) as provider:
+        provider.streams = False
+        events = await ask(provider, request_for(provider))
+    assert not {"stream", "stream_options"} & set(server.seen[0].json)
+    last = finished(events)
+    assert last.problem is None
+    assert last.message.content == (Text("so"), ToolCall("c", "read_file", json.dumps(arguments)))
+    assert last.message.usage == Usage(plain=5, output=1)
+    assert [type(event) for event in events] == [TextPiece, CallPiece, UsagePiece, Finished] or make is chat
+
+
+@BOTH
+async def test_usage_is_told_as_it_comes(make: Make, text: Callable[..., Handler]) -> None:
+    """At a reply's beginning where the provider tells it there, and the last is the final count."""
+    events = await ask_of(make, text("hello"))
+    told = [event.usage for event in events if isinstance(event, UsagePiece)]
+    assert told[-1] == finished(events).message.usage
+    if make is messages:
+        assert told == [Usage(plain=10, cache_read=5, output=1), Usage(plain=10, cache_read=5, output=7)]
+        assert isinstance(events[0], UsagePiece)
 
 
 async def test_calls_are_shown_piece_by_piece() -> None:

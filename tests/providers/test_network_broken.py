@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import anyio
@@ -78,6 +79,42 @@ async def test_keep_alive_comments_are_signs_of_life() -> None:
         await connection.drop()
 
     events = await ask_of(chat, begun(chat, pulse), silence=0.4)
+    assert "broke" in problem(events, "network", "aborted")
+
+
+@EACH
+@pytest.mark.parametrize("sign", ["comment", "ping", "empty"])
+async def test_signs_of_life_alone_are_not_waited_for_for_ever(make: Make, sign: str) -> None:
+    """Comments, pings and pieces with nothing in them: the heart of a server beats, but no model answers."""
+    event = {"type": "ping"} if make is messages else {"choices": [{"index": 0, "delta": {}, "finish_reason": None}]}
+    data = b": still here\n\n" if sign == "comment" else f"event: ping\ndata: {json.dumps(event)}\n\n".encode()
+    if sign == "ping" and make is chat:
+        data = b'event: ping\ndata: {"type": "ping"}\n\n'
+
+    async def pulse(connection: Connection) -> None:
+        while True:
+            await connection.piece(data)
+            await anyio.sleep(0.02)
+
+    with anyio.fail_after(3):
+        events = await ask_of(make, begun(make, pulse), silence=0.1)
+    assert "nothing but signs of life" in problem(events, "network", "aborted")
+    assert finished(events).message.text == "par"
+
+
+async def test_signed_thinking_is_no_silence() -> None:
+    """A model whose thinking is not shown sends only its signature; that is work, however long it takes."""
+    delta = {"type": "signature_delta", "signature": "abc"}
+    start = {"type": "content_block_start", "index": 1, "content_block": {"type": "thinking", "thinking": ""}}
+
+    async def think(connection: Connection) -> None:
+        await connection.event(start)
+        for _ in range(10):
+            await connection.event({"type": "content_block_delta", "index": 1, "delta": delta})
+            await anyio.sleep(0.03)
+        await connection.drop()
+
+    events = await ask_of(messages, begun(messages, think), silence=0.04)
     assert "broke" in problem(events, "network", "aborted")
 
 
