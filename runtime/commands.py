@@ -12,6 +12,7 @@ from typing import Annotated
 import anyio
 import typer
 
+from .cost_commands import cost
 from .errors import MoonwakeError
 from .inspect_commands import inspect
 from .model_commands import model_show
@@ -39,6 +40,7 @@ cli.add_typer(sessions, name="sessions")
 cli.add_typer(skills, name="skills")
 models.command("show")(model_show)
 cli.command()(inspect)
+cli.command()(cost)
 
 SessionOption = Annotated[
     str | None, typer.Option("--session", "-s", help="A session's id (or the end of it, as shown), or a name.")

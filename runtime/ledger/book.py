@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -44,6 +44,19 @@ class Spent:
 
     amount: int | None
     usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class DayTotal:
+    """What was spent on a day in a workspace by an agent on a model for a purpose. `counts` are `calls`, `plain`,
+    `read`, `written`, `output`, `reasoning`, `cost` (US dollars) and `unpriced` (calls of unknown price)."""
+
+    day: str
+    workspace: str
+    agent: str
+    model: str
+    purpose: str
+    counts: Mapping[str, Any]
 
 
 class Book:
@@ -164,6 +177,17 @@ def held_by_others(connection: sqlite3.Connection, process: Process) -> tuple[Lo
         whose = Process(pid, started, boot, place)
         if whose != process:
             found.append(Lost(_reservation(row), whose))
+    return tuple(found)
+
+
+def days(connection: sqlite3.Connection, since: str, until: str) -> tuple[DayTotal, ...]:
+    """What was spent on the days from `since` to `until`."""
+    rows = connection.execute("SELECT * FROM days WHERE day BETWEEN ? AND ?", (since, until))
+    names = ("calls", "plain", "read", "written", "output", "reasoning")
+    found = []
+    for day, workspace, agent, model, purpose, *counted, spent, unknown in rows:
+        counts = {**dict(zip(names, counted, strict=True)), "cost": spent / UNIT, "unpriced": unknown}
+        found.append(DayTotal(day, workspace, agent, model, purpose, counts))
     return tuple(found)
 
 

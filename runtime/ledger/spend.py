@@ -13,11 +13,12 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -27,10 +28,12 @@ from governors.messages import Usage
 
 from . import book
 from .base import LedgerUnusable, Reservation, Spender, SpendingLimit, charge_of, written
-from .book import Act, Book, Spent, Where
+from .book import Act, Book, DayTotal, Spent, Where
 from .caps import Caps, Left, accounts, left_of, units
 from .process import Process, is_gone, this_process
 from .tables import Unusable
+
+L = TypeVar("L")
 
 _SOON = 1.0  # seconds that what no cap asks for may wait
 _MOST_NOTES = 10_000  # kept for a ledger that cannot be written; the sessions' logs have them all
@@ -138,6 +141,31 @@ class SpendLedger:
             return ()
         totals = await self._ask(lambda on: [book.total_of(on, each) for each in concerned])
         return tuple(left_of(each, total) for each, total in zip(concerned, totals, strict=True))
+
+    def standing(self) -> tuple[Left, ...]:
+        """How the caps of days and months stand, of all agents that have some. Blocks. Raises `LedgerUnusable`."""
+        day = self._day(self._now())
+        concerned = dict.fromkeys(
+            each
+            for agent in ("", *self.caps.agents)
+            for each in accounts(self.caps, Spender(agent=agent, session="", turn=None, purpose="", workspace=""), day)
+            if each.cap is not None and each.scope != "session"
+        )
+        return self._look(lambda on: tuple(left_of(each, book.total_of(on, each)) for each in concerned))
+
+    def days(self, since: str | None = None, until: str | None = None) -> tuple[DayTotal, ...]:
+        """What was spent from the local day `since` to `until`, both whole. Blocks. Raises `LedgerUnusable`."""
+        return self._look(lambda on: book.days(on, since or "", until or "9999"))
+
+    def _look(self, act: Act[tuple[L, ...]]) -> tuple[L, ...]:
+        if not self.path.exists():
+            return ()
+        with closing(Book(self.path)) as looked:
+            try:
+                (found,) = looked.run([act])
+            except Unusable as why:
+                raise LedgerUnusable(f"The spend ledger {self.path} cannot be read, because {why}.") from why
+        return tuple(found)
 
     async def lost(self) -> tuple[Reservation, ...]:
         """What processes that have ended for sure still hold. Raises `LedgerUnusable`."""

@@ -20,13 +20,15 @@ State = Literal["billed", "unpriced", "unknown", "refused", "elsewhere"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """One call. `at` is when it was sent (seconds since 1970), `cost` and `reserved` are US dollars."""
+    """One call. `at` is when it was sent (seconds since 1970), `model` is `provider/model`; `cost` and `reserved` are
+    US dollars."""
 
     agent: str
     session: str
     entry: int
     at: float
     model: str
+    wire: str
     purpose: str
     usage: Usage
     cost: float | None
@@ -77,6 +79,7 @@ def _bill(header: Header, entry: Entry, request: RequestRecord, outcome: Outcome
         entry=entry.id,
         at=moment(entry.at),
         model=f"{request.provider}/{request.model}",
+        wire=request.wire,
         purpose=request.purpose,
         usage=usage or Usage(),
         cost=cost,
@@ -108,6 +111,7 @@ def _elsewhere(header: Header, entry: Entry, reply: MessageRecord, usage: Usage)
         entry=entry.id,
         at=at,
         model=model,
+        wire=reply.wire or "",
         purpose="turn",
         usage=usage,
         cost=None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import fsum
 from typing import TypeVar
 
@@ -27,6 +27,9 @@ class Sum:
     unpriced: int = 0
     unknown: int = 0
     most: float = 0.0
+
+    def __add__(self, other: Sum) -> Sum:
+        return Sum(**{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(Sum)})
 
     @property
     def prompt(self) -> int:
