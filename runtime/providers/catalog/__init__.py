@@ -125,7 +125,10 @@ def _abilities(where: ProviderEntry | None, entry: ModelEntry | None, given: Map
     if entry:
         abilities |= entry.abilities
     abilities |= {key: given[key] for key in FLAT_ABILITIES if key in given}
-    return abilities | _plain(given.get("abilities"))
+    abilities |= _plain(given.get("abilities"))
+    if not abilities["images"] and "documents" not in _plain(given.get("abilities")):
+        abilities["documents"] = False  # who sends a document shows its pages
+    return abilities
 
 
 def _resold(where: ProviderEntry | None, model_id: str) -> ModelEntry | None:
