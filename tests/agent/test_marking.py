@@ -25,6 +25,7 @@ from runtime.session.format.blobs import FolderBlobs
 from runtime.session.moving.forking import fork_session
 from runtime.session.moving.turns import said
 from runtime.session.view.projection import project
+from runtime.session.view.wrapping import SUMMARY
 from tests.agent.test_branches import assert_prefix_law_on_branches, words
 from tests.agents import Talk, talk
 
@@ -188,7 +189,7 @@ async def test_undo_takes_back_a_head_that_was_made_by_hand(tmp_path: Path) -> N
         await it.say("b")
         await a_head(it, number(it, "b"), "They said a.")
         await it.say("c")
-        assert words(it.bodies[-1]) == ["They said a.", "b", "Two.", "c"]
+        assert words(it.bodies[-1]) == [SUMMARY, "They said a.", "b", "Two.", "c"]
         await it.agent.branches.undo()
         moved = await it.agent.branches.undo()
         assert (moved.unheaded, moved.turns, moved.text) == (True, 0, "")
@@ -206,7 +207,7 @@ async def test_a_request_after_erasing_says_why_its_prefix_moved(tmp_path: Path,
         await a_head(it, number(it, "b"), "They told a secret.")
         await it.agent.marks.redact(number(it, "a secret"))
         await it.say("c")
-        assert words(it.bodies[-1])[0] == "They told a secret."
+        assert words(it.bodies[-1])[:2] == [SUMMARY, "They told a secret."]
         log, store = it.log, it.runtime.supervisor.store
     session = await fork_session(store, "assistant", "s") if fork else "s"
     if not fork:
@@ -215,7 +216,7 @@ async def test_a_request_after_erasing_says_why_its_prefix_moved(tmp_path: Path,
     async with talk(tmp_path, ["Four.", "Five."], session=session) as it:
         await it.say("d")
         await it.say("e")
-        assert words(it.bodies[-1])[0] == ERASED_SUMMARY
+        assert words(it.bodies[-1])[:2] == [SUMMARY, ERASED_SUMMARY]
         assert [record.cause for record in it.records(OutcomeRecord)][-2:] == ["redact", None]
 
 
@@ -243,7 +244,7 @@ async def test_going_about_in_a_session_that_was_read_from_its_tail(tmp_path: Pa
                 assert words(it.bodies[-1]) == ["a", "ok", "other b"]
                 await it.agent.branches.switch(number(it, "g"))
                 await it.say("h")
-                assert words(it.bodies[-1])[0] == "They said a to d."
+                assert words(it.bodies[-1])[:2] == [SUMMARY, "They said a to d."]
             case "edit":
                 assert (await it.agent.branches.switch(a, edit=True)).text == "a"
                 await it.say("other a")
@@ -262,5 +263,5 @@ async def test_going_about_in_a_session_that_was_read_from_its_tail(tmp_path: Pa
                 await it.agent.marks.omit(a)
             case _:
                 assert [event async for event in it.agent.branches.retry()]
-                assert words(it.bodies[-1]) == ["They said a to d.", "e", "ok", "f", "ok", "g"]
+                assert words(it.bodies[-1]) == [SUMMARY, "They said a to d.", "e", "ok", "f", "ok", "g"]
         assert not it.agent.session.findings

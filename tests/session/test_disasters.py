@@ -33,6 +33,7 @@ from runtime.session.format.blobs import FolderBlobs
 from runtime.session.session import Session
 from runtime.session.store import SessionStore
 from runtime.session.view.projection import project
+from runtime.session.view.wrapping import SUMMARY
 
 from .logs import call, line
 from .records import AT, user
@@ -299,7 +300,7 @@ async def test_137_a_compaction_is_tried_again_after_it_was_written(store: Sessi
     await session.append(answer("It is made."))
     await session.close()
     session = await store.open("cat", "tea")
-    assert shown(session) == ["user: Tea is wanted.", "user: Make some.", "reply: It is made."]
+    assert shown(session) == [f"user: {SUMMARY} | Tea is wanted.", "user: Make some.", "reply: It is made."]
     await session.close()
     assert verified(store).problems == () and path.read_bytes().count(b"compaction") == 2
 
@@ -316,7 +317,7 @@ async def test_139_compactions_come_and_go_and_the_file_only_grows(store: Sessio
         assert path.read_bytes().startswith(grown)
         grown = path.read_bytes()
     session = await store.open("cat", "tea")
-    assert shown(session) == ["user: 4 rounds so far.", "user: Round 4?"]
+    assert shown(session) == [f"user: {SUMMARY} | 4 rounds so far.", "user: Round 4?"]
     assert len((await session.whole()).entries) == 13 and session.header.id == "tea"
     await session.close()
 

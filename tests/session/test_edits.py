@@ -7,6 +7,7 @@ from governors.repair import repair
 from runtime.session.entries import BranchSummaryRecord, EditRecord, LeafRecord, MessageRecord
 from runtime.session.view.edits import LEFT_OUT
 from runtime.session.view.rendering import OTHER_BRANCH
+from runtime.session.view.wrapping import SUMMARY
 
 from .logs import Log, call
 
@@ -125,9 +126,9 @@ def test_rule_7_a_summary_can_be_edited() -> None:
     assert log.shown == [f"user: {OTHER_BRANCH} | Tried it twice."]
     head = log.head(log.user("next"), summary="So far.")
     log.edit(head, "replace", "So far, rightly.")
-    assert log.shown == ["user: So far, rightly.", "user: next"]
+    assert log.shown == [f"user: {SUMMARY} | So far, rightly.", "user: next"]
     log.edit(head)
-    assert log.shown == [f"user: {LEFT_OUT}", "user: next"]
+    assert log.shown == [f"user: {SUMMARY} | {LEFT_OUT}", "user: next"]
 
 
 def test_rule_7_reasoning_goes_without_a_trace_and_a_call_cannot_go_alone() -> None:

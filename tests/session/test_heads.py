@@ -8,6 +8,7 @@ from governors.messages import SystemPatch, ToolSpec
 from governors.snip import OMITTED_STEPS
 from runtime.session.entries import LeafRecord, SettingRecord
 from runtime.session.view.projection import INTERRUPTED, project
+from runtime.session.view.wrapping import SUMMARY
 
 from .logs import Log, call
 
@@ -66,7 +67,12 @@ def test_rule_5_a_summary_first_stands_before_the_kept_messages(log: Log) -> Non
     log.reply("did three")
     log.head(start, summary="So far: one, two.")
     log.user("four")
-    assert read_from_start(log) == ["user: So far: one, two.", "user: three", "reply: did three", "user: four"]
+    assert read_from_start(log) == [
+        f"user: {SUMMARY} | So far: one, two.",
+        "user: three",
+        "reply: did three",
+        "user: four",
+    ]
 
 
 def test_rule_5_a_summary_last_stands_where_the_head_stands(log: Log) -> None:
@@ -75,7 +81,7 @@ def test_rule_5_a_summary_last_stands_where_the_head_stands(log: Log) -> None:
     log.reply("did three")
     log.head(start, summary="So far.", placement="last")
     log.user("four")
-    assert read_from_start(log) == ["user: three", "reply: did three", "user: So far.", "user: four"]
+    assert read_from_start(log) == ["user: three", "reply: did three", f"user: {SUMMARY} | So far.", "user: four"]
 
 
 def turn_of_three_steps(log: Log) -> tuple[int, list[int]]:
@@ -122,7 +128,7 @@ def test_rule_5_with_a_summary_no_marker_is_needed(log: Log) -> None:
         "user: by the way",
         "reply: [c]",
         "result: of c",
-        "user: Did a and b.",
+        f"user: {SUMMARY} | Did a and b.",
     ]
 
 
@@ -145,7 +151,7 @@ def test_rule_5_the_newest_head_counts(log: Log) -> None:
     second = log.user("four")
     log.reply("did four")
     log.head(second, summary="new")
-    assert read_from_start(log) == ["user: new", "user: four", "reply: did four"]
+    assert read_from_start(log) == [f"user: {SUMMARY} | new", "user: four", "reply: did four"]
     assert log.projection.generation == 2
 
 
@@ -253,7 +259,7 @@ def test_rule_2_a_late_result_stays_where_it_is_when_a_second_head_keeps_it(log:
     log.result(reply, text="real")
     log.reply("did three")
     log.head(start, summary="So far.")
-    assert read_from_start(log) == ["user: So far.", "user: three", late(reply), "reply: did three"]
+    assert read_from_start(log) == [f"user: {SUMMARY} | So far.", "user: three", late(reply), "reply: did three"]
 
 
 def test_rule_5_from_may_be_a_late_result(log: Log) -> None:

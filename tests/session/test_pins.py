@@ -9,6 +9,7 @@ from governors.repair import repair
 from runtime.session.entries import BranchSummaryRecord, HeadRecord, MessageRecord, Pinned
 from runtime.session.view.pins import PINNED, fit_pins, pins_message, shortened
 from runtime.session.view.ranges import newest_head
+from runtime.session.view.wrapping import SUMMARY
 
 from .logs import Log
 
@@ -49,7 +50,7 @@ def test_pins_stand_between_the_summary_and_what_was_kept(log: Log) -> None:
     """Before a turn: baseline, summary, pins, quote, kept messages; each of the head's own."""
     head = log.head(log.user("next"), summary="So far.", quote="Shall I?")
     assert [line.split(" | ")[0] for line in log.shown] == [
-        "user: So far.",
+        f"user: {SUMMARY}",
         f"user: {PINNED}",
         "user: Shall I?",
         "user: next",
@@ -71,7 +72,7 @@ def test_in_mid_turn_pins_lead_and_the_summary_comes_last() -> None:
         "user: go",
         "reply: [a]",
         "result: done",
-        "user: Did it.",
+        f"user: {SUMMARY}",
     ]
     assert said(log) == [("assistant", "first")], "the user's message stays in view by itself"
 

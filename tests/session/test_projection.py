@@ -31,6 +31,7 @@ from runtime.session.entries import (
 )
 from runtime.session.view.projection import INTERRUPTED, project, system_state
 from runtime.session.view.rendering import OTHER_BRANCH
+from runtime.session.view.wrapping import SUMMARY
 
 from .logs import Log, call
 from .records import AT
@@ -367,7 +368,7 @@ def test_a_summary_of_another_branch_is_a_message_of_the_users_role(log: Log) ->
     assert log.shown[:2] == ["user: go", f"user: {OTHER_BRANCH} | Tried it."]
     assert isinstance(log.projection.messages[1], UserMessage) and log.projection.messages[1].origin == told
     log.head(start, resume=0, summary="Did a.", placement="last")
-    assert log.shown == ["user: go", f"user: {OTHER_BRANCH} | Tried it.", "user: Did a."]
+    assert log.shown == ["user: go", f"user: {OTHER_BRANCH} | Tried it.", f"user: {SUMMARY} | Did a."]
 
 
 def test_what_an_extension_has_to_say_is_a_message_of_the_users_role(log: Log) -> None:

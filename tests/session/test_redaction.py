@@ -9,6 +9,7 @@ from runtime.session.entries import BranchSummaryRecord, ExtensionRecord, InboxR
 from runtime.session.view.projection import project
 from runtime.session.view.recall import recall
 from runtime.session.view.redaction import REDACTED, STALE_SUMMARY, carried_summary, stale_at, stale_summaries
+from runtime.session.view.wrapping import SUMMARY
 
 from .logs import Log
 
@@ -184,10 +185,10 @@ def test_a_later_head_does_not_carry_a_stale_summary_on(log: Log) -> None:
     log.redact(secret)
     assert "All of the secret." in log.shown[0], "it is flagged to people, and stays as it was sent"
     head = log.head(log.user("last"), carry=True)
-    assert log.shown == [f"user: {STALE_SUMMARY}", "user: last"]
+    assert log.shown == [f"user: {SUMMARY} | {STALE_SUMMARY}", "user: last"]
     assert head not in stale_summaries(log.tree.entries)
     log.head(log.user("more"), carry=True)
-    assert log.shown == [f"user: {STALE_SUMMARY}", "user: more"]
+    assert log.shown == [f"user: {SUMMARY} | {STALE_SUMMARY}", "user: more"]
 
 
 def test_a_head_that_carried_a_stale_summary_all_the_same_is_stale(log: Log) -> None:

@@ -40,6 +40,7 @@ from runtime.session.moving.turns import is_user, said, turns_of
 from runtime.session.placing import place
 from runtime.session.view.projection import project
 from runtime.session.view.redaction import REDACTED, STALE_SUMMARY
+from runtime.session.view.wrapping import SUMMARY
 
 from .logs import Log
 from .records import AT, patient, user
@@ -128,7 +129,7 @@ class TestUndo:
         log.request()
         log.reply("ok")
         go(log, undo(log.tree))
-        assert log.shown == ["user: They said a.", "user: b", "reply: ok"]
+        assert log.shown == [f"user: {SUMMARY} | They said a.", "user: b", "reply: ok"]
         head = log.branch[-1].record
         assert isinstance(head, HeadRecord)
         assert head.cause == KEPT
@@ -222,7 +223,7 @@ class TestUndo:
         moved = undo(log.tree)
         assert [record.type for record in moved.records] == ["leaf"]
         go(log, moved)
-        assert log.shown == ["user: They said a.", "user: b", "reply: ok"]
+        assert log.shown == [f"user: {SUMMARY} | They said a.", "user: b", "reply: ok"]
 
     def test_a_head_that_was_undone_is_not_kept(self) -> None:
         """It was taken back; an undo of the turn does not bring it in again."""
@@ -259,7 +260,7 @@ class TestUndoHead:
         head = undo_head(log.tree)
         assert (head.cause, head.start, head.generation) == (UNDONE, second, log.projection.generation + 1)
         log.add(head)
-        assert log.shown[:3] == ["user: They said a.", "user: b", "reply: ok"]
+        assert log.shown[:3] == [f"user: {SUMMARY} | They said a.", "user: b", "reply: ok"]
         assert len(log.shown) == 7
         log.add(undo_head(log.tree))
         assert log.shown[0] == "user: a"
@@ -307,7 +308,7 @@ class TestRetry:
         log.request()
         log.reply("bad")
         go(log, retry(log.tree))
-        assert log.shown == ["user: They said a.", "user: b", "reply: ok", "user: c"]
+        assert log.shown == [f"user: {SUMMARY} | They said a.", "user: b", "reply: ok", "user: c"]
 
     def test_nothing_was_said(self) -> None:
         with pytest.raises(SessionError, match="nothing to try again"):

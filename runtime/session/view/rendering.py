@@ -1,33 +1,19 @@
-"""The messages of a branch as they are rendered, entry by entry. Pure; it grows with the branch.
+"""Which entries of a branch are shown as messages, and where. Pure; it grows with the branch. What the message of an
+entry says is in `saying.py`.
 
 Entries are first all taken in (which result answers which call, which edits hold), then shown in order, so that a
 result that is there already stands in its slot at once. Laws:
 - Taking entries in one batch or one by one gives the same messages, as long as no edit and no head is among the later
   ones. A result that comes for a stand-in that no request has carried is put in its place (`filled` tells where).
-- Each message is made once for an entry and the state of its edits, and kept with the entry.
 - Messages of the user's role stay when the steps of a turn go; replies, results and system patches go.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from governors.messages import (
-    UNFINISHED,
-    AssistantMessage,
-    Image,
-    Message,
-    Text,
-    Thinking,
-    ToolCall,
-    ToolResult,
-    ToolSpec,
-    UserMessage,
-)
-from governors.repair import late_result, stand_in
-from governors.snip import OMITTED_STEPS
+from governors.messages import UNFINISHED, Message, Text, ToolCall, ToolResult, ToolSpec
 
 from ..entries import (
     BranchSummaryRecord,
@@ -37,7 +23,6 @@ from ..entries import (
     ExtensionRecord,
     HeadRecord,
     MessageRecord,
-    Part,
     ResultRecord,
     SettingRecord,
     SystemRecord,
@@ -45,13 +30,22 @@ from ..entries import (
 )
 from .answers import Answers, reply_of
 from .edits import Edits
-from .pins import pins_message
 from .ranges import Range, range_of
-from .redaction import REDACTED
+from .saying import (
+    answer_message,
+    gap_message,
+    late_message,
+    leading_messages,
+    missing_message,
+    reply_message,
+    said_by_none,
+    summary_message,
+    user_message,
+)
 from .sections import SystemState, patch_of, state_of
 from .wrapping import INTERRUPTED as INTERRUPTED
 from .wrapping import OTHER_BRANCH as OTHER_BRANCH
-from .wrapping import opening_of, wrapped
+from .wrapping import opening_of
 
 
 class Rendering:
@@ -138,22 +132,7 @@ class Rendering:
         self.baseline = self.state = state_of(record.baseline)
         self.has_system = bool(record.baseline.sections or record.baseline.tools)  # an imported one has neither
         self._range = range_of(record)
-        if record.placement == "first":
-            self._summary(head, record)
-        if record.pins:
-            redacted = self._edits.is_redacted
-            hidden = ",".join(str(pin.entry) for pin in record.pins if redacted(pin.entry))
-            self.messages.append(made(head, f"pins/{hidden}", lambda: pins_message(head.id, record.pins, redacted)))
-        if record.quote is not None:
-            gone = self._edits.is_redacted(head.id) or (
-                record.quoted is not None and self._edits.is_redacted(record.quoted)
-            )
-            quote = REDACTED if gone else record.quote
-            self.messages.append(made(head, f"quote/{gone}", lambda: UserMessage((Text(quote),), origin=head.id)))
-
-    def _summary(self, head: Entry, record: HeadRecord) -> None:
-        if record.summary is not None:
-            self._said(head, "summary", [Text(record.summary)], None)
+        self.messages += leading_messages(self._edits, head, record)
 
     def _show(self, entry: Entry) -> None:
         match entry.record:
@@ -166,9 +145,10 @@ class Rendering:
             case SystemRecord() as record:
                 self._system(entry, record)
             case HeadRecord(placement="last") as record if self.head is not None and entry.id == self.head.id:
-                self._summary(entry, record)
+                if record.summary is not None:
+                    self.messages.append(summary_message(self._edits, entry, record.summary))
             case BranchSummaryRecord(text=text):
-                self._said(entry, "branch", [Text(text)], OTHER_BRANCH)
+                self.messages.append(said_by_none(self._edits, entry, "branch", [Text(text)], OTHER_BRANCH))
             case ExtensionRecord(before=None):
                 self._extensions((entry,))
             case _:
@@ -177,33 +157,16 @@ class Rendering:
     def _extensions(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
             if isinstance(record := entry.record, ExtensionRecord) and record.content:
-                self._said(entry, "extension", record.content, opening_of(record.name, record.data))
-
-    def _said(self, entry: Entry, kind: str, content: Sequence[Part], opening: str | None) -> None:
-        """A message of the user's role that is no user's."""
-
-        def make() -> UserMessage:
-            shown = self._edits.content(entry.id, content)
-            bare = self._edits.is_redacted(entry.id)  # a command says as much as its output
-            return wrapped(None if bare else opening, shown, entry.id)
-
-        self.messages.append(made(entry, f"{kind}/{self._edits.key(entry.id)}", make))
+                opening = opening_of(record.name, record.data)
+                self.messages.append(said_by_none(self._edits, entry, "extension", record.content, opening))
 
     def _user(self, entry: Entry, record: MessageRecord) -> None:
         tagged, self._interrupted = self._interrupted, False
-
-        def make() -> UserMessage:
-            shown = self._edits.content(entry.id, record.content)
-            said = [part for part in shown if not isinstance(part, (Thinking, ToolCall))]
-            before = [Text(INTERRUPTED)] if tagged else []
-            after = [Text(record.context)] if record.context and not self._edits.is_redacted(entry.id) else []
-            return UserMessage((*before, *said, *after), origin=entry.id)
-
         self._extensions(self._ahead.get(entry.id, ()))
         self.places[entry.id] = len(self.messages)
         if not record.steered:
             self.openings.append(len(self.messages))
-        self.messages.append(made(entry, f"user/{tagged}/{self._edits.key(entry.id)}", make))
+        self.messages.append(user_message(self._edits, entry, record, tagged))
 
     def _reply(self, entry: Entry, record: MessageRecord) -> None:
         if record.stop in UNFINISHED:
@@ -217,7 +180,7 @@ class Rendering:
             self._mark_gap()
             return
         self._extensions(self._ahead.get(entry.id, ()))
-        self.messages.append(self._edited(entry, reply.message))
+        self.messages.append(reply_message(self._edits, entry, reply.message))
         for number in reply.sent:
             self._answer(entry, number, reply.calls[number])
 
@@ -225,40 +188,10 @@ class Rendering:
         reference = (reply.id, number)
         entry = self._answers.slot(reference)
         if entry is not None:
-            self.messages.append(self._answering(entry, call.id))
+            self.messages.append(answer_message(self._edits, entry, call.id))
             return
         self.stand_ins[reference] = len(self.messages)
-        self.messages.append(made(reply, f"stand-in/{number}", lambda: replace(stand_in(call), origin=reply.id)))
-
-    def _answering(self, entry: Entry, call: str) -> ToolResult:
-        """A result in its slot."""
-        record = entry.record
-        assert isinstance(record, ResultRecord)
-        return made(
-            entry,
-            f"result/{self._edits.key(entry.id)}",
-            lambda: ToolResult(call, record.tool, self._shown(entry), record.is_error, origin=entry.id),
-        )
-
-    def _shown(self, entry: Entry) -> tuple[Text | Image, ...]:
-        """What is shown of a result."""
-        assert isinstance(entry.record, ResultRecord)
-        shown = self._edits.content(entry.id, entry.record.content)
-        return tuple(part for part in shown if isinstance(part, (Text, Image)))
-
-    def _edited(self, entry: Entry, reply: AssistantMessage) -> AssistantMessage:
-        """A reply with other words; its calls stay, as their results do."""
-        key = self._edits.key(entry.id)
-        if not key:
-            return reply
-
-        def make() -> AssistantMessage:
-            assert isinstance(entry.record, MessageRecord)
-            shown = self._edits.content(entry.id, entry.record.content)
-            kept = [part for part in shown if isinstance(part, (Text, Thinking))]
-            return replace(reply, content=(*kept, *reply.calls))
-
-        return made(entry, f"reply/{key}", make)
+        self.messages.append(missing_message(reply, number, call))
 
     def _result(self, entry: Entry, record: ResultRecord) -> None:
         """A result that came late at its own place, or in that of the stand-in for it."""
@@ -267,7 +200,7 @@ class Rendering:
             del self.stand_ins[record.call]
             stand = self.messages[index]
             assert isinstance(stand, ToolResult)
-            self.messages[index] = self._answering(entry, stand.call_id)
+            self.messages[index] = answer_message(self._edits, entry, stand.call_id)
             self.filled.append(index)
             return
         if not self._answers.is_shown_late(entry, record.call) or self._edits.hides(record.call[0]):
@@ -276,9 +209,7 @@ class Rendering:
             self._mark_gap()
             return
         self._late.append(record.call)
-        result = ToolResult("", record.tool, self._shown(entry), record.is_error, origin=entry.id)
-        key = f"late/{self._edits.key(entry.id)}"
-        self.messages.append(made(entry, key, lambda: late_result(result, str(record.call[0]))))
+        self.messages.append(late_message(self._edits, entry, record))
 
     def _system(self, entry: Entry, record: SystemRecord) -> None:
         if self.head is not None and entry.id < self.head.id:
@@ -295,6 +226,5 @@ class Rendering:
         """Where the first of the steps that went out of view stood, one constant line says so."""
         record, head = self.record, self.head
         if record is not None and head is not None and record.summary is None and not self._marked:
-            marker = UserMessage((Text(OMITTED_STEPS),), origin=head.id)
-            self.messages.append(made(head, "marker", lambda: marker))
+            self.messages.append(gap_message(head))
             self._marked = True

@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from governors.messages import Image, Text, UserMessage
+from governors.messages import Document, Image, Text, UserMessage
 
 INTERRUPTED = "[The reply before this message was interrupted; the user saw only a part of it.]"
+SUMMARY = "[A summary of what was said before, which is out of view:]"
 OTHER_BRANCH = "[What happened on another branch of this conversation, which was left:]"
 EXTENSION = "[From the extension {name}:]"
 SHELL_COMMAND = "[The user ran this command in a shell:]\n{command}"
@@ -23,6 +24,7 @@ SHELL: Final = "shell"
 
 _OPENINGS = (
     "The reply before this message",
+    "A summary of what was said before",
     "What happened on another branch",
     "From the extension",
     "The user ran this command",
@@ -50,7 +52,7 @@ def opening_of(name: str, data: Mapping[str, Any]) -> str:
 
 
 def wrapped(opening: str | None, content: Iterable[object], origin: int) -> UserMessage:
-    """A message of the user's role that is no user's: the texts and pictures of `content` after `opening`."""
-    shown = (part for part in content if isinstance(part, (Text, Image)))
+    """A message of the user's role that is no user's: texts, pictures and documents of `content` after `opening`."""
+    shown = (part for part in content if isinstance(part, (Text, Image, Document)))
     tame = (Text(inside(part.text)) if isinstance(part, Text) else part for part in shown)
     return UserMessage((*(() if opening is None else (Text(opening),)), *tame), origin=origin)

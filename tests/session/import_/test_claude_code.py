@@ -16,6 +16,7 @@ from runtime.session.entries import (
 )
 from runtime.session.tree import Tree
 from runtime.session.view.projection import project
+from runtime.session.view.wrapping import SUMMARY
 
 from .prefixes import wrong
 from .samples import (
@@ -101,7 +102,7 @@ def test_a_compaction_is_a_head_with_its_summary(tmp_path: Path) -> None:
     assert (head.summary, head.before, head.placement) == ("Maize is in.", 9000, "last")
     assert (head.start, head.resume) == (result.of_line(23).id, entry.id)
     messages = project(Tree(result.entries).branch_to(entry.id)).messages
-    assert [message.text for message in messages] == ["", "Maize is in."]
+    assert [message.text for message in messages] == ["", f"{SUMMARY}\n\nMaize is in."]
 
 
 def test_what_a_compaction_kept_stays_in_view(tmp_path: Path) -> None:
@@ -125,7 +126,7 @@ def test_what_a_compaction_kept_stays_in_view(tmp_path: Path) -> None:
     ]
     result = read(tmp_path, lines)
     messages = project(Tree(result.entries).branch()).messages
-    assert [message.text for message in messages] == ["Once there was a first.", "second", "two", "third"]
+    assert [message.text for message in messages] == [f"{SUMMARY}\n\nOnce there was a first.", "second", "two", "third"]
 
 
 def test_a_compaction_without_its_summary_changes_nothing(tmp_path: Path) -> None:

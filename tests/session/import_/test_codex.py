@@ -9,6 +9,7 @@ from governors.messages import Image, Text, Thinking, ToolCall, Usage
 from runtime.session.entries import HeadRecord, LeafRecord, MessageRecord, NoteRecord, ResultRecord, SettingRecord
 from runtime.session.tree import Tree
 from runtime.session.view.projection import project
+from runtime.session.view.wrapping import SUMMARY
 
 from .samples import CODEX, DATA, codex, codex_count, codex_item, codex_said, read, read_path
 
@@ -72,7 +73,7 @@ def test_a_compaction_keeps_the_messages_of_users_and_puts_the_summary_after_the
     assert (head.start, head.placement, head.summary) == (result.of_line(24).id, "last", "Maize is in.")
     texts = [message.text for message in project(Tree(result.entries).branch()).messages]
     assert texts[:2] == ["Plant maize.", "<turn_aborted>\nIt was stopped.\n</turn_aborted>"]
-    assert texts[2:] == ["Maize is in.", "And now?", "Now we wait."]
+    assert texts[2:] == [f"{SUMMARY}\n\nMaize is in.", "And now?", "Now we wait."]
 
 
 def test_older_compactions_keep_all_messages_of_users(tmp_path: Path) -> None:
@@ -87,7 +88,7 @@ def test_older_compactions_keep_all_messages_of_users(tmp_path: Path) -> None:
     ]
     result = read(tmp_path, lines)
     messages = project(Tree(result.entries).branch()).messages
-    assert [message.text for message in messages] == ["one", "two", "Two things."]
+    assert [message.text for message in messages] == ["one", "two", f"{SUMMARY}\n\nTwo things."]
 
 
 def test_a_summary_that_only_the_provider_can_read_takes_nothing_out_of_view(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from governors.messages import Image, Text, Thinking, ToolCall
 from runtime.session.entries import HeadRecord, LabelRecord, MessageRecord, NoteRecord, ResultRecord
 from runtime.session.import_ import look_at, read_file
-from runtime.session.import_.nanobot import SUMMARY
 from runtime.session.tree import Tree
 from runtime.session.view.projection import project
+from runtime.session.view.wrapping import SUMMARY
 
 from .samples import CHAT, DATA, NANOBOT, read, read_path, write
 
@@ -34,9 +34,9 @@ def test_what_nanobot_put_away_is_behind_a_head(tmp_path: Path) -> None:
     """With the summary that stands for it."""
     result = read(tmp_path, NANOBOT)
     (head,) = result.records(HeadRecord)
-    assert (head.start, head.summary) == (result.of_line(6).id, f"{SUMMARY}\nBeans are in.")
+    assert (head.start, head.summary) == (result.of_line(6).id, "Beans are in.")
     texts = [message.text for message in project(Tree(result.entries).branch()).messages]
-    assert texts == [head.summary, "Go on.", "See", "A bean."]
+    assert texts == [f"{SUMMARY}\n\nBeans are in.", "Go on.", "See", "A bean."]
 
 
 def test_all_of_it_may_be_put_away(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_real_nanobot_sessions() -> None:
     compacted, tools = (read_path(DATA / f"nanobot-{name}.jsonl.gz") for name in ("compacted", "tools"))
     (head,) = compacted.records(HeadRecord)
     assert head.start == compacted.of_line(226).id
-    assert head.summary == f"{SUMMARY}\n- [ephemeral] summary #3 made at turn 111"
+    assert head.summary == "- [ephemeral] summary #3 made at turn 111"
     assert not tools.records(HeadRecord)
     assert len(tools.records(ResultRecord)) == 20
 

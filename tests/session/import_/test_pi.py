@@ -17,6 +17,7 @@ from runtime.session.entries import (
 )
 from runtime.session.tree import Tree
 from runtime.session.view.projection import project
+from runtime.session.view.wrapping import SUMMARY
 
 from .prefixes import wrong
 from .samples import DATA, PI, pi, pi_call, pi_reply, pi_result, pi_user, read, read_path
@@ -69,7 +70,7 @@ def test_a_compaction_is_a_head_where_pi_kept_from(tmp_path: Path) -> None:
     assert head.resume == result.of_line(23).id
     assert head.settings == {"model": "anthropic/claude-a", "thinking": "low"}
     texts = [message.text for message in project(Tree(result.entries).branch()).messages]
-    assert texts == ["Peas are in.", "", "Dug.", "And now?", "Now we wait."]
+    assert texts == [f"{SUMMARY}\n\nPeas are in.", "", "Dug.", "And now?", "Now we wait."]
 
 
 def test_settings_shell_commands_labels_and_extensions_have_their_places(tmp_path: Path) -> None:
