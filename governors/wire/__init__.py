@@ -19,8 +19,9 @@ Rules, by the code that a violation names (E: refused, S: lost silently, $: cost
     H1 to H4       openai_chat check
     G1             H3 with `strict_alternation`; G2 with `call_signatures`; G3 by `schema_references`, A12
     DEEPSEEK       `replay_reasoning` (openai_chat), `unsigned_thinking` (anthropic)
-    KIMI           `forced_tool`; `efforts` and `thinking_field` shape the body
+    KIMI           `forced_tool`, `empty_reasoning`; `efforts` and `thinking_field` shape the body
     GLM            `efforts`, `keeps_thinking`, `schema_references`
+    MISTRAL        `user_after_results`
     MINIMAX        A1 with `strict_alternation`
     SHAPE          what is not the protocol's shape at all
 

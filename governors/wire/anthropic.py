@@ -87,7 +87,7 @@ def encode(
     return {
         **({} if is_blank(system) else {"system": [_text(scrub(system))]}),
         **offered,
-        "messages": _merge_neighbours(encoded) if abilities.strict_alternation else apart(encoded),
+        "messages": _merge_neighbours(encoded) if abilities.strict_alternation else apart(encoded, abilities),
     }
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from ..messages import ToolChange, ToolSpec
 from ..scrub import scrub
 from .base import Abilities
-from .common import is_blank, schema
+from .common import NO_REPLY, is_blank, schema
 from .encoded import Encoded
 
 Block = dict[str, Any]
@@ -33,9 +33,6 @@ PLACEHOLDER: Block = {
     "input_schema": {"properties": {}, "type": "object"},
     "defer_loading": True,
 }
-
-#: Stands for the reply that never came.
-NO_REPLY = "(no reply)"
 
 
 def takes_changes(abilities: Abilities) -> bool:
@@ -60,18 +57,18 @@ def encode_change(change: ToolChange, abilities: Abilities) -> Encoded:
     return Encoded({"role": "system", "content": blocks})
 
 
-def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> Encoded | None:
+def between(before: Mapping[str, Any], after: Mapping[str, Any], abilities: Abilities) -> Encoded | None:
     """What has to stand between two neighbours: a reply after a system message that a user follows (A10)."""
     if before["role"] != "system" or after["role"] != "user":
         return None
     return Encoded({"role": "assistant", "content": [{"type": "text", "text": NO_REPLY}]})
 
 
-def apart(messages: Sequence[Encoded]) -> list[Encoded]:
+def apart(messages: Sequence[Encoded], abilities: Abilities) -> list[Encoded]:
     """`messages` with all that has to stand between neighbours."""
     placed: list[Encoded] = []
     for message in messages:
-        filler = between(placed[-1], message) if placed else None
+        filler = between(placed[-1], message, abilities) if placed else None
         placed += [message] if filler is None else [filler, message]
     return placed
 

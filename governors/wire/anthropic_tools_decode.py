@@ -7,9 +7,9 @@ from typing import Any
 
 from ..messages import Message, SystemPatch, ToolChange, ToolSpec
 from .anthropic_cache import unmarked
-from .anthropic_tools import CHANGES, NO_REPLY
+from .anthropic_tools import CHANGES
 from .base import CannotDecode
-from .common import untagged
+from .common import NO_REPLY, untagged
 
 
 class ToolReader:

@@ -62,6 +62,7 @@ class Abilities:
     folds_patches: bool = False  # takes no patch inside the conversation: all of it goes into the system prompt
     prefill: bool = False  # the last message may be the assistant's
     strict_alternation: bool = False  # the host demands user/assistant in turn
+    user_after_results: bool = True  # openai_chat: a user's message may follow results at once (not at Mistral)
     # roles and fields (openai_chat)
     developer_role: bool = False
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -78,13 +79,16 @@ class Abilities:
     thinking: Literal["none", "budget", "adaptive", "effort"] = "none"
     thinking_with_tools: bool = True
     efforts: tuple[str, ...] = EFFORTS  # the words for the effort that the model takes
+    summaries: bool = False  # openai_responses: tells in short what it reasoned, when asked
     thinking_field: bool = False  # openai_chat: takes thinking={"type": "enabled" or "disabled"} (Kimi, GLM)
     keeps_thinking: bool = False  # and drops replayed reasoning unless clear_thinking=false stands there (GLM)
     replay_reasoning: bool = False  # reasoning_content goes back with the turn's calls (DeepSeek, Kimi, GLM)
+    empty_reasoning: str = ""  # what goes back where there is none (Kimi refuses an empty text)
     unsigned_thinking: bool = False  # anthropic: thinking goes back without signatures (DeepSeek)
     call_signatures: bool = False  # the first call of a reply goes back with its signature (Gemini)
     # cache
     cache_key: bool = False  # openai_chat: takes prompt_cache_key
+    cache_marks: bool = False  # openai_responses: takes breakpoints and lifetimes for its cache
     # binding
     binds_prefix: bool = False  # reasoning is bound to the exact prefix (A6, O3)
     drop_block: bool = False  # a mismatch drops the block instead of refusing the request

@@ -22,6 +22,9 @@ from .references import inlined
 #: Stands before a conversation that the assistant opens, on wires where the user must (A1).
 OPENING = "(the assistant speaks first)"
 
+#: Stands for a reply that never came, where a protocol wants one.
+NO_REPLY = "(no reply)"
+
 _DATA_URI = re.compile(r"data:(?P<media_type>[^;,]+);base64,(?P<data>.*)", re.DOTALL)
 _TAGGED = re.compile(r"<system-update>\n(?P<text>.*)\n</system-update>", re.DOTALL)
 _NAME_REFUSED = re.compile(r"[^A-Za-z0-9_-]")

@@ -35,7 +35,6 @@ from ..messages import (
 from ..scrub import scrub
 from .base import Abilities, Payload
 from .common import (
-    OPENING,
     arguments_text,
     effort_for,
     file_data,
@@ -54,10 +53,9 @@ from .common import (
     steps,
 )
 from .encoded import Encoded
+from .openai_chat_order import alternate, apart, wants_reply
 
 WIRE = "openai_chat"
-
-SYSTEM_ROLES = ("system", "developer")
 
 #: Stands for a call's signature where there is none, as the call came from elsewhere (G2). The provider's own word.
 UNSIGNED = "skip_thought_signature_validator"
@@ -82,7 +80,8 @@ def encode(
     for item in steps(messages):
         encoded += encode_unit(item, abilities, model)
     if abilities.strict_alternation:
-        encoded = _alternate(encoded)
+        encoded = alternate(encoded)
+    encoded = apart(encoded, abilities)
     if not is_blank(system):
         encoded.insert(0, Encoded({"role": _system_role(abilities), "content": scrub(system)}))
     offered = {"tools": [_encode_tool(tool, abilities) for tool in tools]} if tools else {}  # an empty list is refused
@@ -144,10 +143,11 @@ def _system_role(abilities: Abilities) -> str:
 def encode_unit(item: Message | tuple[ToolResult, ...], abilities: Abilities, model: str | None) -> list[Encoded]:
     """The encoded form of a message or of all results of a step, kept with it."""
     if isinstance(item, tuple):
-        key = f"{WIRE}/{media_memo(abilities)}/name={abilities.tool_name_in_result}"
+        key = f"{WIRE}/{media_memo(abilities)}/name={abilities.tool_name_in_result}/{wants_reply(abilities)}"
         return remember_step(item, key, partial(_encode_step, item, abilities))
     if isinstance(item, AssistantMessage):
-        shape = f"null={abilities.null_content}/reasoning={abilities.replay_reasoning}/{abilities.call_signatures}"
+        reasoning = f"{abilities.replay_reasoning}/{abilities.empty_reasoning}"
+        shape = f"null={abilities.null_content}/reasoning={reasoning}/{abilities.call_signatures}"
         return remember(item, f"{WIRE}/{shape}/model={model!r}", partial(_encode_reply, item, abilities, model))
     if isinstance(item, SystemPatch) and abilities.folds_patches:
         return []
@@ -155,11 +155,6 @@ def encode_unit(item: Message | tuple[ToolResult, ...], abilities: Abilities, mo
     role = _system_role(abilities) if anywhere else "user"
     key = f"{WIRE}/{media_memo(abilities)}/patch={role}"
     return remember(item, key, partial(_encode_user, item, abilities, role))
-
-
-def opening(abilities: Abilities) -> Encoded | None:
-    """The user's message that stands before a conversation which the assistant opens, on strict hosts."""
-    return Encoded({"role": "user", "content": OPENING}) if abilities.strict_alternation else None
 
 
 def _encode_patch(patch: SystemPatch, role: str) -> Encoded:
@@ -187,7 +182,7 @@ def _encode_reply(message: AssistantMessage, abilities: Abilities, model: str | 
         return [Encoded({"role": "assistant", "content": text})] if text else []
     fields: dict[str, Any] = {"role": "assistant", "content": text or (None if abilities.null_content else "")}
     if abilities.replay_reasoning:
-        fields["reasoning_content"] = _reasoning(message) if ours else ""
+        fields["reasoning_content"] = (_reasoning(message) if ours else "") or abilities.empty_reasoning
     if abilities.call_signatures:
         _sign(calls, [call for call in message.calls if call.complete], ours)
     fields["tool_calls"] = calls
@@ -218,9 +213,7 @@ def _encode_step(results: tuple[ToolResult, ...], abilities: Abilities) -> list[
         for part in result.content:
             if not isinstance(part, Text) and _left_out(part, abilities) is None:
                 shown += [_text(label_of(part, result)), _encode_part(part, abilities)]
-    if shown:
-        encoded.append(Encoded({"role": "user", "content": shown}))
-    return encoded
+    return apart([*encoded, Encoded({"role": "user", "content": shown})], abilities) if shown else encoded
 
 
 def _encode_result(result: ToolResult, abilities: Abilities) -> Encoded:
@@ -267,34 +260,3 @@ def _encode_tool(tool: ToolSpec, abilities: Abilities) -> Part:
         function["description"] = scrub(tool.description)
     function["parameters"] = schema(tool.parameters, references=abilities.schema_references)
     return {"type": "function", "function": function}
-
-
-def _alternate(messages: list[Encoded]) -> list[Encoded]:
-    """User and assistant in turn, the user first: neighbours of one role become one message."""
-    merged: list[Encoded] = []
-    for message in messages:
-        before = merged[-1] if merged else None
-        role = message["role"]
-        if role == "assistant" and all(one["role"] in SYSTEM_ROLES for one in merged):
-            merged.append(Encoded({"role": "user", "content": OPENING}))
-            merged.append(message)
-        elif before is not None and before["role"] == role and role in ("user", "assistant"):
-            merged[-1] = merge(before, message)
-        else:
-            merged.append(message)
-    return merged
-
-
-def merge(before: Encoded, after: Encoded) -> Encoded:
-    """One message of two neighbours, for hosts that demand the roles in turn."""
-    content: Any = [*as_parts(before["content"]), *as_parts(after["content"])]
-    if len(content) == 1 and content[0]["type"] == "text":
-        content = content[0]["text"]
-    return Encoded({**before, **after, "content": content})
-
-
-def as_parts(content: Any) -> list[Any]:
-    """Content as a list of parts: a string is short for one text part."""
-    if isinstance(content, list):
-        return content
-    return [_text(content)] if content else []

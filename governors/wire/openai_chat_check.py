@@ -12,8 +12,8 @@ from typing import Any, Self
 
 from .base import Abilities, Violation
 from .checking import MessageRules, check_whole, misshapen, refused, text_of
-from .openai_chat import SYSTEM_ROLES
 from .openai_chat_check_parts import check_content, check_fields, check_reply, check_result
+from .openai_chat_order import SYSTEM_ROLES
 
 ROLES = (*SYSTEM_ROLES, "user", "assistant", "tool")
 
@@ -67,6 +67,8 @@ class ChatRules(MessageRules):
 
     def _check_alternation(self, where: str, role: str) -> Iterator[Violation]:
         before, self.spoken = self.spoken, role
+        if role == "user" and before == "tool" and not self.abilities.user_after_results:
+            yield refused("MISTRAL", where, "has role user straight after a result; this host wants a reply between")
         if not self.abilities.strict_alternation:
             return
         if before is None and role == "assistant":
@@ -76,7 +78,8 @@ class ChatRules(MessageRules):
 
     def _note_reasoning(self, where: str, message: dict[str, Any]) -> None:
         wanted = self.abilities.replay_reasoning and message.get("tool_calls")
-        if wanted and not isinstance(message.get("reasoning_content"), str):
+        given = message.get("reasoning_content")
+        if wanted and (not isinstance(given, str) or (not given and self.abilities.empty_reasoning)):
             self.without_reasoning.append(where)
 
     def _check_media(self, where: str, message: dict[str, Any]) -> Iterator[Violation]:

@@ -25,7 +25,8 @@ from ..messages import (
 )
 from .base import CannotDecode, Decoded
 from .common import data_uri, decode_file, dump
-from .openai_chat import SYSTEM_ROLES, UNSIGNED, WIRE
+from .openai_chat import UNSIGNED, WIRE
+from .openai_chat_order import SYSTEM_ROLES
 
 
 def decode(payload: Mapping[str, Any] | Sequence[Any], *, model: str | None = None) -> Decoded:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .encoded import canonical, last, message_blocks, roll, roll_messages
-from .openai_chat import as_parts
+from .openai_chat_order import as_parts
 
 
 def prefix_blocks(body: Mapping[str, Any]) -> list[bytes]:

@@ -4,6 +4,8 @@ Laws:
 - `encode` of a longer list extends `encode` of a shorter one, item by item, as long as neither ends in the middle of
   a step. A reply becomes several items: reasoning, texts and calls, in its own order.
 - Nothing is stored at the provider (`store` is false), so items carry no ids and reasoning travels encrypted (O2).
+- Where the model takes cache marks, the system prompt is the first item of the input, as `instructions` can carry none.
+  Its mark stands beside the one that the provider sets at the end by itself, and is no part of the prefix.
 - A reasoning item goes back with the item that followed it, to the model that gave it, and to no other (O2, C7).
 
 A `Thinking` part is a reasoning item: `signature` its `encrypted_content`, `text` its summary. An item whose summary
@@ -34,7 +36,7 @@ from ..messages import (
     remember,
 )
 from ..scrub import scrub
-from .base import Abilities, Payload
+from .base import EFFORTS, Abilities, Payload
 from .common import (
     arguments_text,
     dump,
@@ -63,6 +65,9 @@ CHANGED = "This tool has changed. In place of its earlier definition this one ho
 
 ENCRYPTED = "reasoning.encrypted_content"
 
+#: The mark on a part of an item's content up to which the prompt is kept.
+BREAKPOINT = "prompt_cache_breakpoint"
+
 Item = dict[str, Any]
 
 
@@ -80,10 +85,17 @@ def encode(
     `model`; with `model` None, from any model of this wire.
     """
     encoded: list[Encoded] = []
+    leading: Payload = {}
+    if not is_blank(system):
+        if abilities.cache_marks:
+            encoded.append(_front(system, abilities))
+        else:
+            leading["instructions"] = scrub(system)
+    if tools:
+        leading["tools"] = [_encode_tool(tool, abilities) for tool in tools]
     for item in steps(messages):
         encoded += encode_unit(item, abilities, model)
-    offered = {"tools": [_encode_tool(tool, abilities) for tool in tools]} if tools else {}
-    return {**({} if is_blank(system) else {"instructions": scrub(system)}), **offered, "input": encoded}
+    return {**leading, "input": encoded}
 
 
 def body(
@@ -96,16 +108,26 @@ def body(
 ) -> Payload:
     """A request body around encoded `parts`. `max_output` is in tokens; `thinking` None leaves it to the model."""
     request: Payload = {"model": model, "max_output_tokens": max(max_output, LEAST_OUTPUT), "store": False}
-    effort = effort_for(thinking, abilities) if thinking is not None else None
+    effort = _effort(thinking, abilities) if thinking is not None else None
     if abilities.thinking != "none":
         request["include"] = [ENCRYPTED]  # models that do not reason refuse it
-        if effort is not None:
-            request["reasoning"] = {"effort": effort}
+        reasoning = {} if effort is None else {"effort": effort}
+        if abilities.summaries and effort != "none":
+            reasoning["summary"] = "auto"
+        if reasoning:
+            request["reasoning"] = reasoning
     for part in ("instructions", "tools"):
         if parts.get(part):
             request[part] = parts[part]
     request["input"] = parts["input"]
     return request
+
+
+def _effort(level: str, abilities: Abilities) -> str | None:
+    """The word for a level; `off` is the least effort where the model cannot do without, as its default is not."""
+    word = effort_for(level, abilities)
+    able = [each for each in EFFORTS if each in abilities.efforts]
+    return able[0] if word is None and able else word
 
 
 def encode_unit(item: Message | tuple[ToolResult, ...], abilities: Abilities, model: str | None) -> list[Encoded]:
@@ -154,6 +176,12 @@ def _encode_patch(patch: SystemPatch, abilities: Abilities) -> list[Encoded]:
     return [words, Encoded({"type": "additional_tools", "role": "developer", "tools": added})]
 
 
+def _front(system: str, abilities: Abilities) -> Encoded:
+    """The system prompt as the first item, marked at its end: what sessions with one front share is kept apart (O6)."""
+    part = {**_input_text(scrub(system)), BREAKPOINT: {"mode": "explicit"}}
+    return _message("developer" if abilities.developer_role else "system", [part])
+
+
 def _encode_user(message: Message, abilities: Abilities) -> list[Encoded]:
     assert isinstance(message, UserMessage)
     parts = [_encode_part(part, abilities) for part in message.content if not is_empty(part)]
@@ -180,7 +208,10 @@ def _encode_reply(message: AssistantMessage, model: str | None) -> list[Encoded]
             else:  # what was reasoned before a call goes with it
                 _drop_reasoning(items)
         elif not is_blank(part.text):
-            items.append(_message("assistant", [{"type": "output_text", "text": scrub(part.text)}]))
+            said = _message("assistant", [{"type": "output_text", "text": scrub(part.text)}])
+            if part.phase is not None and ours and is_clean(part.phase):
+                said["phase"] = part.phase
+            items.append(said)
     _drop_reasoning(items)
     return items
 

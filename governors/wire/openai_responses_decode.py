@@ -9,6 +9,7 @@ Laws:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..messages import (
@@ -111,7 +112,8 @@ def _decode_reply_item(item: Mapping[str, Any], where: str, tools: dict[str, str
         for part in _parts(item.get("content"), f"{where}.content"):
             if not isinstance(part, Text):
                 raise CannotDecode(f"{where}.content holds an image or a document, which a reply cannot hold here")
-            yield part
+            phase = item.get("phase")
+            yield replace(part, phase=phase) if isinstance(phase, str) else part
 
 
 def _decode_reasoning(item: Mapping[str, Any]) -> Iterator[Thinking]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from .base import Payload
 from .encoded import cache_key, canonical, last, message_blocks, roll, roll_messages
+from .openai_responses import BREAKPOINT
 
 
 def mark_cache(body: Payload, ttl: str | None = None, key: str | None = None) -> Payload:
@@ -14,8 +15,9 @@ def mark_cache(body: Payload, ttl: str | None = None, key: str | None = None) ->
 
     `key` is made of those when it is not given: it stays for as long as they do, so sessions that begin alike share
     it, and it says nothing of the user. The provider sets its breakpoint at the end by itself; `ttl` is its lifetime,
-    `30m` or `12h`. Its explicit mode would take that one away, and the text of a call's output, which most requests end
-    with, can carry none. A body that has a key already comes back as it is.
+    `30m` or `12h`, for models that take one. The explicit mode would take that breakpoint away, and the text of a
+    call's output, which most requests end with, can carry none: so the mark at the end of the front stands beside it
+    (see `encode`). A body that has a key already comes back as it is.
     """
     if "prompt_cache_key" in body:
         return body
@@ -62,8 +64,15 @@ def _tool(tool: Any) -> Iterator[bytes]:
 
 
 def split(item: Any) -> Iterator[bytes]:
-    """An item as canonical bytes: it is one block."""
+    """An item as canonical bytes, without cache marks: it is one block."""
+    content = item.get("content") if isinstance(item, dict) else None
+    if isinstance(content, list) and any(isinstance(part, dict) and BREAKPOINT in part for part in content):
+        item = {**item, "content": [_unmarked(part) for part in content]}
     yield canonical(item)
+
+
+def _unmarked(part: Any) -> Any:
+    return {key: value for key, value in part.items() if key != BREAKPOINT} if isinstance(part, dict) else part
 
 
 def reasoning(item: Any) -> Iterator[tuple[bool, str | None]]:

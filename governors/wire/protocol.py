@@ -68,7 +68,7 @@ class Stepwise:
     split: Callable[[Any], Iterator[bytes]]
     reasoning: Callable[[Any], Iterator[tuple[bool, str | None]]]
     binding_rule: Literal["A6", "O3"] = "A6"
-    between: Callable[[Mapping[str, Any], Mapping[str, Any]], Encoded | None] | None = None
+    between: Callable[[Mapping[str, Any], Mapping[str, Any], Abilities], Encoded | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

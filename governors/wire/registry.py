@@ -14,6 +14,7 @@ from . import (
     openai_chat,
     openai_chat_check,
     openai_chat_decode,
+    openai_chat_order,
     openai_chat_prefix,
     openai_responses,
     openai_responses_check,
@@ -58,11 +59,12 @@ WIRES: Mapping[str, Wire] = MappingProxyType(
             stepwise=Stepwise(
                 part="messages",
                 encode_unit=openai_chat.encode_unit,
-                opening=openai_chat.opening,
-                merge=openai_chat.merge,
+                opening=openai_chat_order.opening,
+                merge=openai_chat_order.merge,
                 rules=openai_chat_check.ChatRules,
                 split=openai_chat_prefix.split,
                 reasoning=openai_chat_prefix.reasoning,
+                between=openai_chat_order.between,
             ),
         ),
         "openai_responses": Wire(
