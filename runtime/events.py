@@ -156,6 +156,34 @@ class HistoryCut(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionStarted(Event):
+    """Room is being made: `timing` says when that is (`before_turn`, `mid_turn`, `manual`, `idle`), `reason` what for,
+    `strategy` how."""
+
+    type: ClassVar[str] = "compaction_started"
+    timing: str
+    reason: str
+    strategy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionFinished(Event):
+    """What came of it: `result` is `done`, `nothing` or `failed` (`why`). `before` and `after` are tokens of the whole
+    request, `folded` messages went out of view; `dropped` is what people said there that the summary lacks.
+    `cost` is in US dollars (None: unknown), `entry` the receipt."""
+
+    type: ClassVar[str] = "compaction_finished"
+    result: str
+    why: str = ""
+    before: int = 0
+    after: int = 0
+    folded: int = 0
+    dropped: tuple[str, ...] = ()
+    cost: float | None = None
+    entry: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEdited(Event):
     """Old results are shown as a line now, or pictures left out; `recall` reads them back. `entries` are the edits."""
 

@@ -43,14 +43,13 @@ async def ask_aside(desk: Desk, drafts: Drafts, purpose: str, question: str) -> 
     """
     model = desk.model()
     try:
-        prepared = await _prepared(replace(desk, drafts=drafts), model, question)
+        prepared = await prepare_aside(replace(desk, drafts=drafts), model, question)
     except GovernorError as error:
         raise AsideFailed(str(error)) from error
-    record = replace(prepared.record, purpose=purpose, decisions=())
-    content = prepared.draft.to_bytes(None)
-    outgoing = Outgoing(record, content, prepared.most, prepared.output, prepared.cause)
+    if prepared is None:
+        raise AsideFailed("the question cannot be brought under the model's budget")
     try:
-        finished = (await send(desk, model, outgoing, turn=None)).finished
+        finished = (await send(desk, model, aside_of(prepared, purpose), turn=None)).finished
     except (SpendingLimit, LedgerUnusable) as error:
         raise AsideFailed(str(error)) from error
     if finished.problem is not None:
@@ -61,14 +60,16 @@ async def ask_aside(desk: Desk, drafts: Drafts, purpose: str, question: str) -> 
     return answer.text.strip()
 
 
-async def _prepared(desk: Desk, model: ChosenModel, question: str) -> Prepared:
+async def prepare_aside(desk: Desk, model: ChosenModel, question: str, *, decide: bool = True) -> Prepared | None:
+    """The request that asks `question` at the end of the conversation. None when it does not fit: without `decide`, as
+    soon as anything would have to go for it. Raises `GovernorError`."""
     session, standing = desk.session, desk.standing()
     fit = known_fit(model, standing.settings)
     asked = MessageRecord(role="user", content=(Text(question),))
     imagined = list(session.branch())
     _imagine(imagined, session.tree.next_id, asked)
     turn = imagined[-1].id
-    for _ in range(_MOST_DECISIONS):
+    for _ in range(_MOST_DECISIONS if decide else 1):
         situation = Situation(
             (), tuple(imagined), turn, model, fit, desk.drafts, desk.margin, desk.thinking, None, standing=standing
         )
@@ -77,7 +78,13 @@ async def _prepared(desk: Desk, model: ChosenModel, question: str) -> Prepared:
             return outcome
         for record in outcome.records:
             _imagine(imagined, imagined[-1].id + 1, record)
-    raise AsideFailed("the question cannot be brought under the model's budget")
+    return None
+
+
+def aside_of(prepared: Prepared, purpose: str) -> Outgoing:
+    """The prepared question as it leaves, under a purpose of its own."""
+    record = replace(prepared.record, purpose=purpose, decisions=())
+    return Outgoing(record, prepared.draft.to_bytes(None), prepared.most, prepared.output, prepared.cause)
 
 
 def _imagine(branch: list[Entry], identity: int, record: Record) -> None:

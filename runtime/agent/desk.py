@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
+from ..compaction.timing import Marks
 from ..hooks.running import Hooks
 from ..ledger.base import Ledger, NoLimits
 from ..providers.base import ChosenModel
@@ -19,7 +21,9 @@ from .thrift import Thrift
 class Desk:
     """What a model call needs. `model` is asked for each step, as the user may switch; `thrift` gives what is known of
     its cache, `standing` what holds in the session whatever branch is shown, `now` the time (seconds since 1970).
-    `ledger` is asked before a call leaves; `workspace` is the folder that it counts the call for."""
+    `ledger` is asked before a call leaves; `workspace` is the folder that it counts the call for.
+    `strategy` and `marks` say how room is made and when, `compacting` is entered while it is made, `wish` is what the
+    model asked for."""
 
     session: Session
     model: Callable[[], ChosenModel]
@@ -33,3 +37,18 @@ class Desk:
     hooks: Hooks | None = None
     ledger: Ledger = field(default_factory=NoLimits)
     workspace: str = ""
+    strategy: str = "off"
+    marks: Marks = field(default_factory=Marks)
+    compacting: Callable[[str], AbstractContextManager[object]] = nullcontext
+    wish: Wish = field(default_factory=lambda: Wish())
+
+    def compacts(self) -> bool:
+        """Whether room is made by itself: a tiny model cannot write a summary that counts."""
+        return self.strategy != "off" and (self.strategy != "summary" or self.model().info.profile != "tiny")
+
+
+@dataclass(slots=True)
+class Wish:
+    """That the model asked for room. `focus` is what it wants to keep above all, None: it asked for none."""
+
+    focus: str | None = None

@@ -12,6 +12,7 @@ import anyio
 
 from governors.tokens import Counter
 
+from ..compaction.timing import Marks
 from ..hooks.contract import DEFAULT_TIMEOUT, Hook
 from ..ledger.base import Ledger, NoLimits
 from ..prompt.builder import Prompt
@@ -36,6 +37,8 @@ class Equipment:
     time (seconds); `prompt_share` is how much of a window the prompt's sections may take (0 to 1), None for the usual.
     `hooks` take part in the order given, each for `hook_timeout` seconds at most; `images`: whether pictures are sent
     where the session does not say. `ledger` is asked before each model call and told after it what it did cost.
+    `strategy` is how room is made in a conversation that grows too long (`summary`, `blank`, or `off`: the governors
+    cut), `marks` say when.
     """
 
     workspace: Path
@@ -55,3 +58,5 @@ class Equipment:
     hook_timeout: float = DEFAULT_TIMEOUT
     images: bool = True
     ledger: Ledger = field(default_factory=NoLimits)
+    strategy: str = "off"
+    marks: Marks = field(default_factory=Marks)

@@ -11,7 +11,9 @@ from weakref import WeakSet
 
 import anyio
 
-from ..events import Event
+from ..events import Event, MessageRecorded, Notice
+from ..session.entries import Entry, MessageRecord
+from .announce import Announcer
 
 
 class EventStream(AsyncIterator[Event]):
@@ -71,3 +73,32 @@ class Listeners:
         for stream in list(self._streams):
             stream.end()
         self._streams.clear()
+
+
+class Followers:
+    """Who follows input that waits for its turn, by the entry that holds it."""
+
+    def __init__(self, announcer: Announcer) -> None:
+        self._announcer = announcer
+        self._by_entry: dict[int, Listeners] = {}
+
+    def follow(self, stream: EventStream, entry: Entry, *, queued: bool, saved: bool) -> None:
+        """Let `stream` follow the input that `entry` holds, and tell it that this is recorded."""
+        listeners = self._by_entry[entry.id] = Listeners()
+        listeners.add(stream)
+        recorded = MessageRecorded(entry=entry.id, queued=queued, steered=not queued, saved=saved)
+        listeners.emit(self._announcer.stamp(recorded))
+
+    def join(self, record: object, listeners: Listeners) -> None:
+        """Let those who wait for the input that `record` delivers follow its turn."""
+        item = record.inbox if isinstance(record, MessageRecord) else None
+        if item is not None and item in self._by_entry:
+            self._by_entry.pop(item).move_to(listeners)
+
+    def release(self, *, held: bool) -> None:
+        """Nobody waits for input that is held (a person decides) or goes out with the next message."""
+        what = "stopped; this message is held" if held else "ended by a fault; this message goes out with the next one"
+        for listeners in self._by_entry.values():
+            listeners.emit(self._announcer.stamp(Notice(level="info", text=f"The turn was {what}.")))
+            listeners.end()
+        self._by_entry.clear()

@@ -107,7 +107,7 @@ def prepare(situation: Situation) -> Preparation:
     projection = drafts.project(branch, standing.redacted)
     model = situation.model
     situation = replace(situation, model=replace(model, info=as_told(model.info, projection.settings)))
-    frame = _frame(situation, projection, standing)
+    frame = frame_of(situation, projection, standing)
     place = _place(situation, projection, standing)
     shown = Shown(projection, branch, standing, partial(_measure, situation))
     try:
@@ -159,7 +159,8 @@ def _decisions(branch: Sequence[Entry]) -> tuple[int, ...]:
     return tuple(sorted(entry.id for entry in since if isinstance(entry.record, EditRecord | HeadRecord)))
 
 
-def _frame(situation: Situation, projection: Projection, standing: Standing) -> Frame:
+def frame_of(situation: Situation, projection: Projection, standing: Standing) -> Frame:
+    """What stands around the messages of a request."""
     info = situation.model.info
     inline, folds = WIRES[info.wire].inline_tools(info.abilities), info.abilities.folds_patches
     system, array = front(projection.baseline, projection.state, inline=inline, folds=folds)

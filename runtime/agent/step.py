@@ -42,6 +42,7 @@ from ..providers.base import (
     ThinkingPiece,
 )
 from ..session.entries import EditRecord, Entry, HeadRecord, MessageRecord, SettingRecord
+from .compacting import make_room, wants_room
 from .desk import Desk
 from .ease import at_ease
 from .fit import Fit, fit_setting, known_fit, learn
@@ -96,7 +97,8 @@ async def _prepare(desk: Desk, model: ChosenModel, fit: Fit, turn: int, *, weigh
     if front_moved(tuple(session.branch()), as_told(model.info, desk.standing().settings)):
         thrift.moved()
     cache = thrift.wanted(desk.now()) if weigh else None
-    for _ in range(_MOST_DECISIONS):
+    tried = False  # to make room: once a call
+    for _ in range(_MOST_DECISIONS + 1):
         standing, branch = desk.standing(), tuple(session.branch())
         situation = Situation(
             (), branch, turn, model, fit, desk.drafts, desk.margin, desk.thinking, cache, standing=standing
@@ -104,6 +106,11 @@ async def _prepare(desk: Desk, model: ChosenModel, fit: Fit, turn: int, *, weigh
         preparation = await at_ease(desk.drafts.pending(branch, standing.redacted), partial(prepare, situation))
         if preparation.economy is not None:
             thrift.economy, cache = preparation.economy, None  # it was weighed; what follows is made from the log
+        if not tried and wants_room(desk, preparation.outcome):
+            tried = True
+            if await make_room(desk, preparation.outcome, turn, overflowed=not weigh):
+                thrift.moved()
+                continue
         if isinstance(preparation.outcome, Prepared):
             return preparation.outcome
         await _record_decisions(desk, preparation.outcome)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 import anyio.to_thread
@@ -18,7 +19,7 @@ from ..session.view.standing import Standing
 from ..tools.base import ToolContext
 from .announce import Announcer
 from .calls import Workbench
-from .desk import Desk
+from .desk import Desk, Wish
 from .drafts import Drafts
 from .ease import at_ease
 from .equipment import Equipment
@@ -29,7 +30,8 @@ from .thrift import Thrift, thrift_of, warms
 
 
 class Workroom:
-    """`equipment` and `model` are asked for each time, as they may be changed between steps."""
+    """`equipment` and `model` are asked for each time, as they may be changed between steps. `compacting` is entered
+    while room is made; `wish` is what the model asked for."""
 
     def __init__(
         self,
@@ -38,9 +40,11 @@ class Workroom:
         model: Callable[[], ChosenModel],
         announcer: Announcer,
         group: TaskGroup,
+        compacting: Callable[[str], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         self._session, self._announcer = session, announcer
-        self._equipment, self._model = equipment, model
+        self._equipment, self._model, self._compacting = equipment, model, compacting
+        self.wish = Wish()
         self._thrift: Thrift | None = None
         self._drafts = Drafts(equipment().counter)
         self._standing = LiveStanding()
@@ -78,6 +82,10 @@ class Workroom:
             hooks=self.hooks,
             ledger=given.ledger,
             workspace=str(given.workspace),
+            strategy=given.strategy,
+            marks=given.marks,
+            compacting=self._compacting,
+            wish=self.wish,
         )
 
     @property

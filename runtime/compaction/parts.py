@@ -66,11 +66,13 @@ class Refused:
     why: str
 
 
-def ask(focus: str | None = None, rules: Sequence[str] = ()) -> str:
+def ask(focus: str | None = None, rules: Sequence[str] = (), words: int | None = None) -> str:
     """What the model is asked. `focus` is what the user wants to be kept above all; `rules` name what is told anew in
-    any case (the sections of the system prompt), so that it need not be in the summary."""
+    any case (the sections of the system prompt), so that it need not be in the summary; it may have `words` words."""
     lines = [_ASK]
     lines += [f"## {part.heading}\n({part.asks})" for part in PARTS]
+    if words is not None:
+        lines.append(f"\nUse at most {words} words in all.")
     if rules:
         lines.append(f"\nThese are told anew, leave them out: {', '.join(rules)}.")
     if focus:

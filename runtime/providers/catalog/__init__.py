@@ -67,6 +67,7 @@ def lookup(provider: str, model_id: str, overrides: Mapping[str, Any] | None = N
         "id": model_id,
         "provider": provider,
         "window": window,
+        "guessed": entry is None and "window" not in given,
         "price": full_price(given["price"], listed) if "price" in given else listed,
         "cache": (where.cache if where else {}) | (entry.cache if entry else {}) | _plain(given.get("cache")),
         "abilities": _abilities(where, entry, given),
