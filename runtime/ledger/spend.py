@@ -29,7 +29,7 @@ from governors.messages import Usage
 from . import book
 from .base import LedgerUnusable, Reservation, Spender, SpendingLimit, charge_of, written
 from .book import Act, Book, DayTotal, Spent, Where
-from .caps import Caps, Left, accounts, left_of, units
+from .caps import UNIT, Caps, Left, accounts, left_of, units
 from .process import Process, is_gone, this_process
 from .tables import Unusable
 
@@ -141,6 +141,12 @@ class SpendLedger:
             return ()
         totals = await self._ask(lambda on: [book.total_of(on, each) for each in concerned])
         return tuple(left_of(each, total) for each, total in zip(concerned, totals, strict=True))
+
+    async def today(self) -> float:
+        """What was spent on this local day, by all processes (US dollars). Raises `LedgerUnusable`."""
+        who = Spender(agent="", session="", turn=None, purpose="", workspace="")
+        (day,) = (each for each in accounts(self.caps, who, self._day(self._now())) if each.scope == "day")
+        return float((await self._ask(lambda on: book.total_of(on, day))).spent / UNIT)
 
     def standing(self) -> tuple[Left, ...]:
         """How the caps of days and months stand, of all agents that have some. Blocks. Raises `LedgerUnusable`."""
