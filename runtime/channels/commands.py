@@ -30,6 +30,7 @@ COMMANDS = MappingProxyType(
         "/redact": "hide an entry for good, on all branches: /redact N",
         "/model": "show the model, or change it: /model NAME",
         "/images": "whether the model is sent pictures: /images, /images off, /images on",
+        "/cost": "what the last turn did cost, call by call; session, day, and what the caps leave",
         "/tokens": "what takes up the model's window",
         "/held": "input that a stop held back",
         "/send": "send the held input now",

@@ -23,6 +23,7 @@ from ..session.entries import MessageRecord
 from .base import Host
 from .chat_acts import CHAT_ACTS
 from .commands import Command, ShellLine, unknown_command
+from .cost_acts import COST_ACTS
 from .mark_acts import MARK_ACTS
 from .pending import Pending
 from .reducer import Line
@@ -32,7 +33,7 @@ from .shell_acts import run_shell
 from .tree_acts import TREE_ACTS
 from .wording import plural
 
-ACTS: Mapping[str, Act] = MappingProxyType({**CHAT_ACTS, **TREE_ACTS, **MARK_ACTS})
+ACTS: Mapping[str, Act] = MappingProxyType({**CHAT_ACTS, **COST_ACTS, **TREE_ACTS, **MARK_ACTS})
 
 
 @dataclass(slots=True)
