@@ -63,6 +63,7 @@ PAGE_TEXT = 3_000  # and its text, where nobody has read it: providers tell of 1
 PAGE_BYTES = 10_000  # of a document whose pages nobody has counted: one with text alone takes so much for a page
 LARGEST_IMAGE = 4_784  # what providers scale pictures down to: 2,576 pixels at the longer side, 28 x 28 a token
 _PIECE = 100_000  # characters counted at once: the splitting fails on runs of some 500,000 spaces
+_KEPT = 8_192  # characters of a text whose count is kept for whoever has the same
 _SLACK = 16  # tokens that a cut inside a word may save, as merging is not optimal
 
 
@@ -94,8 +95,16 @@ class TiktokenCounter:
     def count(self, text: str) -> int:
         if not vocabulary_loaded():
             return ByteCounter().count(text)
-        encode = load_vocabulary().encode_ordinary  # special tokens in a text are text
-        return sum(len(encode(piece)) + slack for piece, slack in _pieces(text))
+        return _counted(text) if len(text) > _KEPT else _kept(text)
+
+
+def _counted(text: str) -> int:
+    encode = load_vocabulary().encode_ordinary  # special tokens in a text are text
+    return sum(len(encode(piece)) + slack for piece, slack in _pieces(text))
+
+
+#: Sessions share their system prompt and tools: each counted them anew, which was a tenth of a short session's cost.
+_kept = lru_cache(maxsize=512)(_counted)
 
 
 def _pieces(text: str) -> Iterator[tuple[str, int]]:
