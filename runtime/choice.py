@@ -137,7 +137,7 @@ def _keyed(around: Surroundings, provider: str, model: str, why: str) -> ChosenM
     overrides = _overrides(around.config, provider, model)
     wire = (own.wire if own is not None else None) or (known.wire if known is not None else "openai_chat")
     info = lookup(provider, model, {**overrides, "base_url": base_url, "wire": wire})
-    return ChosenModel(info, _client(info, provider, key, base_url, variable), why)
+    return ChosenModel(info, _client(around.config, info, provider, key, base_url, variable), why)
 
 
 def _base_url(around: Surroundings, provider: str) -> str | None:
@@ -151,16 +151,27 @@ def _base_url(around: Surroundings, provider: str) -> str | None:
     return (around.environ.get(variable, "").strip() if variable else "") or known.base_url
 
 
-def _client(info: ModelInfo, provider: str, key: str, base_url: str | None, variable: str | None) -> Provider:
-    from .providers.retry import RetryingProvider
-
+def _client(
+    config: Config, info: ModelInfo, provider: str, key: str, base_url: str | None, variable: str | None
+) -> Provider:
     if info.wire == "anthropic":
         from .providers.anthropic import Anthropic
 
-        return RetryingProvider(Anthropic(provider, key, base_url, key_variable=variable))
+        return _guarded(config, Anthropic(provider, key, base_url, key_variable=variable), key, base_url)
     from .providers.openai_chat import OpenAIChat
 
-    return RetryingProvider(OpenAIChat(provider, key, base_url, key_variable=variable))
+    return _guarded(config, OpenAIChat(provider, key, base_url, key_variable=variable), key, base_url)
+
+
+def _guarded(config: Config, client: Provider, key: str, base_url: str | None) -> Provider:
+    """`client` behind the gate that it shares with all that use the key, and tried again where that may help."""
+    from .providers.gate import Gated, Limits, shared_gate
+    from .providers.retry import RetryingProvider
+
+    own = config.providers.get(client.name)
+    names = ("concurrency", "requests_per_minute", "tokens_per_minute")
+    set_limits = {name: limit for name in names if (limit := getattr(own, name, None)) is not None}
+    return RetryingProvider(Gated(client, shared_gate(client.name, base_url, key, Limits(**set_limits))))
 
 
 def _served(around: Surroundings, server: FoundServer, model: str, why: str) -> ChosenModel:
@@ -168,7 +179,7 @@ def _served(around: Surroundings, server: FoundServer, model: str, why: str) -> 
     found = {**server.told(model), "base_url": server.url, "wire": "openai_chat"}
     price = {"plain": 0.0, "output": 0.0}  # the machine is the user's own
     info = lookup(server.kind, model, {"price": price, **found, **given})
-    return ChosenModel(info, _client(info, server.kind, "", server.url, None), why)
+    return ChosenModel(info, _client(around.config, info, server.kind, "", server.url, None), why)
 
 
 async def _embedded(around: Surroundings, why: str, model: str | None = None) -> ChosenModel:

@@ -93,7 +93,8 @@ class ToolCallDelta(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrying(Event):
-    """A call failed in a way that may pass; it is tried again after `delay` seconds (attempt 2 is the first retry)."""
+    """A call failed in a way that may pass; it is tried again after `delay` seconds (attempt 2 is the first retry;
+    attempt 1 says that a call waits for its turn, and for how long the provider wants to be asked nothing)."""
 
     type: ClassVar[str] = "retrying"
     why: str

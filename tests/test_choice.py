@@ -10,6 +10,7 @@ import pytest
 from runtime.choice import Surroundings, WeightsMissing, choose_model
 from runtime.config import load_config
 from runtime.errors import ConfigError, ModelUnavailable
+from runtime.providers.admission import Limits
 from runtime.providers.local import is_installed
 from runtime.providers.weights import use_model
 from tests.providers.local_files import write_gguf
@@ -135,3 +136,13 @@ async def test_a_chosen_file_is_found_by_the_name_that_a_session_keeps_of_it(
     chosen = await choose_model(around(tmp_path), "local")
     assert chosen.name == "local/own"
     assert (await choose_model(around(tmp_path), chosen.name)).name == "local/own"
+
+
+async def test_the_limits_of_a_provider_are_those_of_the_config(tmp_path: Path) -> None:
+    """They hold at the one gate of its key, whichever of its models is chosen."""
+    (tmp_path / "moonwake.toml").write_text("[providers.openai]\nconcurrency = 3\nrequests_per_minute = 50\n")
+    surroundings = around(tmp_path, environ={"OPENAI_API_KEY": "k"})
+    chosen = [await choose_model(surroundings, f"openai/{model}") for model in ("gpt-6.1-sol", "gpt-other")]
+    gates = [each.provider.provider.gate for each in chosen]  # type: ignore[attr-defined]  # behind the retries
+    assert gates[0] is gates[1]
+    assert gates[0].admission.limits == Limits(concurrency=3, requests_per_minute=50)

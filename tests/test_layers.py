@@ -79,6 +79,8 @@ PURE_FILES = (
     "runtime/session/view/standing.py",
     "runtime/session/view/live.py",
     "runtime/session/view/sections.py",
+    "runtime/providers/admission.py",
+    "runtime/providers/waits.py",
     "runtime/agent/states.py",
     "runtime/agent/inbox.py",
     "runtime/agent/prepare.py",

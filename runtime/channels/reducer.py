@@ -143,7 +143,8 @@ def _other(state: ChatState, event: Event, now: float) -> Advance:
             )
             return step, ()
         case Retrying(why=why, delay=delay, attempt=attempt):
-            text = f"{one_line(why)} Attempt {attempt} in {seconds(delay)}."
+            again = f" Attempt {attempt} in {seconds(delay)}." if attempt > 1 else ""  # 1: it waits for its turn
+            text = one_line(why) + again
             return state, (Line("info", text),)
         case Notice(level=level, text=text):
             kind: LineKind = "error" if level == "error" else "warning" if level == "warning" else "info"

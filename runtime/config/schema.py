@@ -50,11 +50,15 @@ Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{64}$")]
 
 
 class ProviderConfig(Table):
-    """`[providers.NAME]`: a server that speaks one of the wires. `key_env` names the variable with its key."""
+    """`[providers.NAME]`: a server that speaks one of the wires. `key_env` names the variable with its key. The limits
+    are of all calls of a process with that key: at once (None: 256), and requests and tokens a minute (None: none)."""
 
     base_url: ServerAddress | None = None
     key_env: VariableName | None = None
     wire: Literal["anthropic", "openai_chat", "openai_responses"] | None = None
+    concurrency: int | None = Field(default=None, ge=1, le=10_000)
+    requests_per_minute: int | None = Field(default=None, ge=1)
+    tokens_per_minute: int | None = Field(default=None, ge=1)
 
 
 class ToolsConfig(Table):

@@ -12,13 +12,12 @@ import socket
 import ssl
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from .base import Problem, ProblemKind
 from .overflow import Overflow, find_overflow
 from .redact import redact
+from .waits import asked_wait
 
 #: What may pass by itself. Everything else stays wrong however often it is sent.
 TRANSIENT: frozenset[ProblemKind] = frozenset({"rate_limited", "overloaded", "network"})
@@ -86,7 +85,7 @@ def from_status(
         text=_text(kind, status, message, target, overflow),
         status=status,
         detail=redact(body if isinstance(body, str) else json.dumps(body, default=str), target.secrets)[:_DETAIL],
-        retry_after=retry_after(headers, now) or _retry_delay(fields),
+        retry_after=asked_wait(headers, fields, message, now),
         window=overflow.window if overflow else None,
         prompt=overflow.prompt if overflow else None,
     )
@@ -145,38 +144,6 @@ def not_a_model(target: Target, content_type: str, start: str) -> Problem:
     what = "a web page" if "html" in content_type or start.lstrip()[:1] == "<" else content_type or "something else"
     text = f"{target.place} answered with {what}, not with a model's reply. Check the base_url (most end in /v1)"
     return Problem("bad_request", text, status=200, detail=redact(start, target.secrets)[:_DETAIL])
-
-
-def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds to wait, from `retry-after-ms` or `Retry-After` (seconds or a date, RFC 9110 10.2.3)."""
-    lower = {key.lower(): value.strip() for key, value in headers.items()}
-    try:
-        if "retry-after-ms" in lower:
-            return max(0.0, float(lower["retry-after-ms"]) / 1000)
-    except ValueError:
-        pass
-    value = lower.get("retry-after", "")
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        moment = parsedate_to_datetime(value)
-    except (ValueError, TypeError):
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, moment.timestamp() - now)
-
-
-def _retry_delay(fields: Mapping[str, Any]) -> float | None:
-    """Gemini tells the wait in the body: `details[].retryDelay`, such as `34s`."""
-    details = fields.get("details")
-    for each in details if isinstance(details, list) else ():
-        told = each.get("retryDelay") if isinstance(each, Mapping) else None
-        if isinstance(told, str) and re.fullmatch(r"\d+(\.\d+)?s", told):
-            return float(told[:-1])
-    return None
 
 
 def error_fields(body: Any) -> dict[str, Any]:

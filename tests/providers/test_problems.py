@@ -8,6 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from runtime.providers.problems import (
     Target,
@@ -15,10 +17,10 @@ from runtime.providers.problems import (
     from_status,
     is_transient,
     may_be_overflow,
-    retry_after,
     unsendable,
 )
 from runtime.providers.redact import redact
+from runtime.providers.waits import LONGEST, asked_wait, retry_after
 
 TARGET = Target("acme", "https://api.acme.test/v1?key=abcdefghij", "m-1", "ACME_API_KEY", ("topsecretvalue",))
 
@@ -263,6 +265,12 @@ def test_unsendable_requests_name_the_reason() -> None:
         ({"Retry-After": "Thu, 01 Jan 1970 00:01:40 GMT"}, 60.0),
         ({"Retry-After": "Thu, 01 Jan 1970 00:00:10 GMT"}, 0.0),
         ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "inf"}, None),
+        ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "1e300"}, LONGEST),
+        ({"Retry-After": "-3"}, 0.0),
+        ({"Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"}, LONGEST),
+        ({"retry-after-ms": "soon", "retry-after": "9"}, 9.0),
         ({}, None),
     ],
 )
@@ -275,3 +283,37 @@ def test_gemini_tells_the_wait_in_the_body() -> None:
     """`RetryInfo` stands among the details."""
     body = [{"error": {"message": "quota", "details": [{"@type": "RetryInfo", "retryDelay": "34s"}]}}]
     assert from_status(429, body, TARGET).retry_after == 34.0
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("Rate limit reached for m on tokens per min (TPM): Limit 30000. Please try again in 7.66s. Visit", 7.66),
+        ("Please try again in 20ms.", 0.02),
+        ("Please try again in 1m2.5s", 62.5),
+        ("Please try again in 6m0s.", 360.0),
+        ("Please retry after 34 seconds.", 34.0),
+        ("Please try again in 2h3m1s", 7_381.0),
+        ("Please try again in 3m", 180.0),
+        ("Please try again in a moment", None),
+        ("Please try again in 5 apples", None),
+    ],
+)
+def test_a_wait_that_only_words_tell(words: str, seconds: float | None) -> None:
+    """OpenAI and Groq write it into the message; a header that tells more counts first."""
+    assert asked_wait({}, {}, words, 0.0) == seconds
+    assert asked_wait({"Retry-After": "3"}, {}, words, 0.0) == 3.0
+    assert from_status(429, {"error": {"message": words}}, TARGET).retry_after == seconds
+
+
+@given(st.dictionaries(st.sampled_from(["Retry-After", "retry-after-ms"]), st.text() | st.floats().map(str)), st.text())
+def test_no_wait_is_without_bounds(headers: dict[str, str], words: str) -> None:
+    """Whatever a server writes there."""
+    wait = asked_wait(headers, {}, words, 0.0)
+    assert wait is None or 0.0 <= wait <= LONGEST
+
+
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 413, 422, 501])
+def test_errors_that_stay_are_not_tried_again(status: int) -> None:
+    """The key, the bill and the request are no better a second later."""
+    assert not is_transient(from_status(status, {"error": {"message": "no"}}, TARGET, {"Retry-After": "1"}))
