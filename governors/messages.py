@@ -22,9 +22,14 @@ Origin: TypeAlias = int | str | None
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Plain text, as a person or a model wrote it."""
+    """Plain text, as a person or a model wrote it.
+
+    `phase` is what some providers call a part of a reply (`commentary` or `final_answer`); it goes back to the model
+    that gave it.
+    """
 
     text: str
+    phase: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
