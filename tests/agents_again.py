@@ -22,7 +22,8 @@ def again(it: Talk, request: int) -> Prepared:
     branch = [entry for entry in it.agent.session.tree.branch_to(request) if entry.id < request]
     turn = [e.id for e in branch if isinstance(e.record, MessageRecord) and e.record.role == "user"][-1]
     model = it.agent.model
-    situation = Situation(entries, branch, turn, model, known_fit(model, {}), Drafts(TiktokenCounter()))
+    fit, thinking = known_fit(model, {}), it.agent.equipment.thinking
+    situation = Situation(entries, branch, turn, model, fit, Drafts(TiktokenCounter()), thinking=thinking)
     outcome = prepare(situation).outcome
     assert isinstance(outcome, Prepared), "the log holds every decision that shaped the request"
     return outcome

@@ -89,6 +89,8 @@ PURE_FILES = (
     "runtime/agent/drafts.py",
     "runtime/agent/thrift.py",
     "runtime/agent/renewing.py",
+    "runtime/agent/reserving.py",
+    "runtime/agent/bound.py",
     "runtime/session/view/edits.py",
     "runtime/session/moving/finding.py",
     "runtime/session/moving/turns.py",

@@ -21,6 +21,9 @@ from .heading import Beginning, Shown, head_record
 
 _Medium = TypeVar("_Medium", Image, Document)
 
+#: The cause of edits that leave out reasoning as what it was bound to has changed.
+BOUND = "reasoning that was bound to what has changed"
+
 
 def records_of(governed: Governed, shown: Shown) -> tuple[EditRecord | HeadRecord, ...]:
     """The records that make `governed.decisions` durable; none when nothing has changed."""
@@ -72,7 +75,7 @@ def without_thinking(message: Message, branch: Sequence[Entry]) -> list[EditReco
     assert isinstance(entry.record, MessageRecord)
     shown = {part for part in message.content if isinstance(part, Thinking)}
     return [
-        EditRecord(action="omit", target=entry.id, block=block, cause="reasoning that was bound to what has changed")
+        EditRecord(action="omit", target=entry.id, block=block, cause=BOUND)
         for block, part in enumerate(entry.record.content)
         if part in shown
     ]

@@ -286,4 +286,4 @@ def _cause(prepared: Prepared, changes: Sequence[PayloadChange], digests: Sequen
         return None
     if len(digests) >= previous.blocks and (not previous.blocks or digests[previous.blocks - 1] == previous.prefix):
         return None
-    return hooks_in(changes) if prepared.cause in (None, "unexplained") else prepared.cause
+    return hooks_in(changes) if prepared.cause in (None, "unexplained", "reasoning") else prepared.cause

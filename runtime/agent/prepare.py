@@ -39,7 +39,8 @@ from ..session.view.live import moves_what_was_shown
 from ..session.view.projection import Projection, system_state
 from ..session.view.sections import SystemState, front
 from ..session.view.standing import Standing, standing_of
-from .decided import records_of
+from .bound import lost_in_draft, refuses_moved, unbound
+from .decided import BOUND, records_of
 from .drafts import Drafts, Frame, Place
 from .fit import Fit, budget_of
 from .folding import as_told
@@ -120,7 +121,20 @@ def prepare(situation: Situation) -> Preparation:
     records = records_of(governed, shown)
     if records:
         return Preparation(Decided(records, governed), governed.economy)
-    return Preparation(_request(situation, standing, frame, projection, governed), governed.economy)
+    prepared = _request(situation, standing, frame, projection, governed)
+    lost = _lost(prepared, branch, frame.model)
+    if lost:
+        return Preparation(Decided(lost, unbound(governed, lost, drafts.counter)), governed.economy)
+    return Preparation(prepared, governed.economy)
+
+
+def _lost(prepared: Prepared, branch: Sequence[Entry], info: ModelInfo) -> tuple[EditRecord, ...]:
+    """What has to be left out as its prefix has moved. Where hooks changed the last body, they are asked first
+    (`step`)."""
+    previous = prepared.previous
+    if not refuses_moved(info.abilities) or (previous is not None and (prepared.cause is None or previous.changes)):
+        return ()
+    return lost_in_draft(branch, prepared.projection.messages, info, prepared.draft)
 
 
 def _request(
@@ -235,7 +249,8 @@ def _moved_by(later: Sequence[Record], previous: RequestRecord, info: ModelInfo,
     """What moved the prefix of `previous`, by what was recorded since."""
     if any(isinstance(record, HeadRecord) for record in later):
         return "head"
-    if any(isinstance(record, EditRecord) or moves_what_was_shown(record) for record in later):
+    unbinding = [record for record in later if isinstance(record, EditRecord) and record.cause == BOUND]
+    if any(moves_what_was_shown(record) for record in later if record not in unbinding):
         return "edit"
     if redacted:
         return "redact"
@@ -243,7 +258,7 @@ def _moved_by(later: Sequence[Record], previous: RequestRecord, info: ModelInfo,
         return "images"
     if any(isinstance(record, SystemRecord) for record in later):
         return "system folded" if info.abilities.folds_patches else "tools"
-    return hooks_in(previous.changes) or "unexplained"
+    return hooks_in(previous.changes) or ("reasoning" if unbinding else "unexplained")
 
 
 def hooks_in(changes: Iterable[PayloadChange]) -> str | None:

@@ -2,7 +2,7 @@
 
 Laws: what shapes the request is in the log before it leaves; a call that is stopped in its middle leaves an aborted
 reply with the text that people saw. An overflow that the provider reports is answered by fitting the request, a
-bounded number of times.
+bounded number of times; a refusal close to the window that says nothing of it is taken for one, once.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import partial
 
 import anyio
 import anyio.to_thread
+import orjson
 
 from governors.messages import AssistantMessage
 from governors.scrub import scrub
@@ -41,7 +42,9 @@ from ..providers.base import (
     TextPiece,
     ThinkingPiece,
 )
+from ..providers.problems import may_be_overflow
 from ..session.entries import EditRecord, Entry, HeadRecord, MessageRecord, SettingRecord
+from .bound import lost_in_body, refuses_moved
 from .compacting import make_room, wants_room
 from .desk import Desk
 from .ease import at_ease
@@ -72,21 +75,69 @@ async def run_model_call(desk: Desk, turn: int) -> StepResult:
 
     Raises `ContextOverflow`, `IllegalPayload` (nothing was sent) and `SessionError`.
     """
+    doubt: _Doubt | None = None
     for attempt in range(_MOST_REFITS + 1):
         model = desk.model()
-        fit = known_fit(model, desk.standing().settings)  # an overflow's lesson is true on every branch
-        prepared = await _prepare(desk, model, fit, turn, weigh=attempt == 0)
-        result = await _call(desk, model, prepared, turn)
-        problem = result.problem
-        if problem is None or problem.kind != "overflow" or attempt == _MOST_REFITS:
+        settings = desk.standing().settings
+        fit = known_fit(model, settings)  # an overflow's lesson is true on every branch
+        ready = await _ready(desk, model, fit, turn, refits=attempt)
+        result = await _call(desk, model, ready, turn)
+        problem, size = result.problem, ready.outgoing.record.forecast
+        if doubt is not None and problem is not None and problem.kind == "bad_request":
+            await doubt.withdraw(desk)
+        doubtful = doubt is None and problem is not None and may_be_overflow(problem, size, fit.window)
+        if problem is None or attempt == _MOST_REFITS or not (doubtful or problem.kind == "overflow"):
             return result
-        fit = learn(fit, problem, prepared.record.forecast)
+        if doubtful:
+            doubt = _Doubt(fit_setting(model), settings.get(fit_setting(model)))
+        fit = learn(fit, problem, size)
         await desk.session.append(SettingRecord(name=fit_setting(model), value=fit.as_setting()))
         desk.announcer.emit(Notice(level="info", text=f"{problem.text} The request is made smaller and sent again."))
     raise AssertionError("unreachable: the last attempt returns")
 
 
-async def _prepare(desk: Desk, model: ChosenModel, fit: Fit, turn: int, *, weigh: bool) -> Prepared:
+@dataclass(frozen=True, slots=True)
+class _Doubt:
+    """A refusal near the window that nobody called an overflow was taken for one; `before` is what was known then."""
+
+    name: str
+    before: object
+
+    async def withdraw(self, desk: Desk) -> None:
+        """The smaller request was refused as well: it was none, and teaches nothing."""
+        await desk.session.append(SettingRecord(name=self.name, value=self.before))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A request as it leaves at `sent_at` (seconds since 1970)."""
+
+    outgoing: Outgoing
+    sent_at: float
+
+
+async def _ready(desk: Desk, model: ChosenModel, fit: Fit, turn: int, *, refits: int) -> _Ready:
+    """The request, prepared and shaped by the hooks. Where those move what reasoning is bound to, that goes first."""
+    for attempt in range(_MOST_DECISIONS):
+        weigh, overflowed = not refits and not attempt, refits > 0
+        prepared = await _prepare(desk, model, fit, turn, weigh=weigh, overflowed=overflowed)
+        sent_at = desk.now()
+        outgoing = await _outgoing(desk, model, prepared, sent_at)
+        previous = prepared.previous
+        shaped = outgoing.record.changes or (previous is not None and previous.changes)
+        if not shaped or outgoing.cause is None or not refuses_moved(model.info.abilities):
+            return _Ready(outgoing, sent_at)
+        branch, messages = tuple(desk.session.branch()), prepared.projection.messages
+        lost = lost_in_body(branch, messages, model.info, orjson.loads(outgoing.content))
+        if not lost:
+            return _Ready(outgoing, sent_at)
+        size, why = outgoing.record.forecast, "what it was bound to has changed"
+        edits = tuple(entry.id for entry in await desk.session.append(*lost))
+        desk.announcer.emit(HistoryEdited(entries=edits, before=size, after=size, why=f"reasoning left out: {why}"))
+    raise AssertionError(f"{_MOST_DECISIONS} decisions in a row left reasoning that its model would refuse")
+
+
+async def _prepare(desk: Desk, model: ChosenModel, fit: Fit, turn: int, *, weigh: bool, overflowed: bool) -> Prepared:
     if not vocabulary_loaded():
         with anyio.move_on_after(_VOCABULARY_WAIT):  # until it is there, counting is by bytes, an upper bound
             await anyio.to_thread.run_sync(load_vocabulary, abandon_on_cancel=True)
@@ -108,7 +159,7 @@ async def _prepare(desk: Desk, model: ChosenModel, fit: Fit, turn: int, *, weigh
             thrift.economy, cache = preparation.economy, None  # it was weighed; what follows is made from the log
         if not tried and wants_room(desk, preparation.outcome):
             tried = True
-            if await make_room(desk, preparation.outcome, turn, overflowed=not weigh):
+            if await make_room(desk, preparation.outcome, turn, overflowed=overflowed):
                 thrift.moved()
                 continue
         if isinstance(preparation.outcome, Prepared):
@@ -130,9 +181,8 @@ async def _record_decisions(desk: Desk, decided: Decided) -> None:
         desk.announcer.emit(HistoryCut(entry=head, before=report.before, after=report.after, why=why))
 
 
-async def _call(desk: Desk, model: ChosenModel, prepared: Prepared, turn: int) -> StepResult:
-    sent_at = desk.now()
-    outgoing = await _outgoing(desk, model, prepared, sent_at)
+async def _call(desk: Desk, model: ChosenModel, ready: _Ready, turn: int) -> StepResult:
+    outgoing, sent_at = ready.outgoing, ready.sent_at
     record = outgoing.record
 
     def left(request: Entry) -> None:

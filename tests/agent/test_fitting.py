@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from governors.messages import AssistantMessage
 from runtime import Call, Reply, tool
+from runtime.agent.fit import known_fit
 from runtime.events import HistoryCut, Notice, RequestSent, TurnFinished
-from runtime.session.entries import HeadRecord, OutcomeRecord, SettingRecord
+from runtime.providers.base import Finished, Problem, Request, StreamEvent
+from runtime.providers.scripted import Scripted
+from runtime.session.entries import HeadRecord, OutcomeRecord, RequestRecord, SettingRecord
 from tests.agents import assert_prefix_law, of, talk
 
 WIRES = pytest.mark.parametrize("wire", ["anthropic", "openai_chat"])
@@ -124,3 +131,58 @@ async def test_what_an_overflow_taught_is_known_after_a_restart(tmp_path: Path) 
     async with talk(tmp_path, ["two"], session="fit") as it:
         events = await it.say("again")
         assert of(RequestSent, events)[0].budget < 6_000
+
+
+class Unclear(Scripted):
+    """A server that refuses without a word what is over its real window."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(otherwise="well")
+        self.most = most
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[StreamEvent]]:
+        async with super().stream(request) as events, aclosing(self._answered(events, request)) as answered:
+            yield answered
+
+    async def _answered(
+        self, events: AsyncIterator[StreamEvent], request: Request
+    ) -> AsyncGenerator[StreamEvent, None]:
+        if len(request.content) > self.most:
+            self.requests.append(request)
+            yield Finished(AssistantMessage((), "error"), Problem("bad_request", "invalid request.", 400))
+            return
+        async for event in events:
+            yield event
+
+
+async def test_an_unclear_refusal_near_the_window_is_taken_for_an_overflow_once(tmp_path: Path) -> None:
+    model = Unclear(most=1_000_000)
+    async with talk(tmp_path, window=8_000) as it:
+        it.agent.model = model.chosen(window=8_000, max_output=200)
+        it.agent.equipment = replace(it.agent.equipment, margin=64)
+        while not model.requests or it.records(RequestRecord)[-1].forecast < 7_300:
+            await it.say("a word or two of it " * 20)
+        model.most = len(model.requests[-1].content) - 400
+        (finished,) = of(TurnFinished, await it.say("and?"))
+        assert (finished.error, finished.text) == (None, "well")
+        assert [record.name for record in it.records(SettingRecord) if record.name.startswith("fit:")]
+        sizes = [len(request.content) for request in model.requests[-2:]]
+        assert sizes[1] < sizes[0]
+
+
+async def test_a_false_alarm_near_the_window_does_not_loop_and_teaches_nothing(tmp_path: Path) -> None:
+    model = Unclear(most=1_000_000)
+    async with talk(tmp_path, window=8_000) as it:
+        it.agent.model = model.chosen(window=8_000, max_output=200)
+        it.agent.equipment = replace(it.agent.equipment, margin=64)
+        while not model.requests or it.records(RequestRecord)[-1].forecast < 7_300:
+            await it.say("a word or two of it " * 20)
+        sent, model.most = len(model.requests), 0
+        (finished,) = of(TurnFinished, await it.say("and?"))
+        assert finished.error is not None and "invalid request" in finished.error
+        assert len(model.requests) == sent + 2
+        assert known_fit(it.agent.model, it.agent.room.standing().settings).window == 8_000
+        model.most = 1_000_000
+        (finished,) = of(TurnFinished, await it.say("once more"))
+        assert finished.error is None
