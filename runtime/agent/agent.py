@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import anyio
@@ -19,23 +19,26 @@ from anyio.abc import TaskGroup
 
 from governors.messages import Text, UserPart
 
+from ..attachments import check_sizes
 from ..errors import SessionError
-from ..events import Event, MessageRecorded, StateChanged, TurnStarted
+from ..events import Event, MessageRecorded, TurnStarted
 from ..providers.base import ChosenModel
-from ..session.entries import Entry, InboxRecord, InboxState, MessageRecord, NoteRecord, SettingRecord
+from ..session.entries import Entry, InboxState, MessageRecord, NoteRecord, SettingRecord
 from ..session.session import Session
+from .activity import Activity
 from .announce import Announcer
 from .beside import Beside
 from .branches import Branches
 from .compactions import Compactions
 from .desk import Desk
 from .equipment import Equipment
-from .inbox import InboxItem, deliver, in_state, items_of
-from .listeners import EventStream, Followers, Listeners
+from .inbox import InboxItem, deliver, in_state
+from .listeners import EventStream, Listeners
 from .marking import Marks
 from .saving import Saving
-from .states import Ending, State, Trigger, move
+from .states import Ending, State, Trigger
 from .turn import Tally, Turn, run_turn
+from .waiting import WaitingInput
 from .warming import Warming
 from .workroom import Workroom
 
@@ -50,31 +53,32 @@ class Agent:
         self.session = session
         self.equipment = equipment
         self.model = self.first_model = model
-        self.state = State.IDLE
         self._group = group
         self._gate = anyio.Lock()  # who may decide what happens to input
-        self._turn_scope = anyio.CancelScope()
-        self._idle = anyio.Event()
-        self._idle.set()
         self._listeners = Listeners()  # of the turn that runs
         self._announcer = Announcer(session.agent, session.id, self._emit)
-        self._followers = Followers(self._announcer)
+        self.activity = Activity(self._announcer)
         self.room = Workroom(
-            session, lambda: self.equipment, lambda: self.model, self._announcer, group, self._making_room
+            session, lambda: self.equipment, lambda: self.model, self._announcer, group, self.activity.making_room
         )
+        self._waiting = WaitingInput(session, self.room.standing, self._announcer)
         self.branches, self.marks = Branches(self), Marks(self)
-        self.beside = Beside(session, self._gate, lambda: self.state in (State.IDLE, State.FAILED))
+        self.beside = Beside(session, self._gate, lambda: self.activity.at_rest)
         self._warming = Warming(session, self.room, group, self._announcer.emit)
         self.compactions = Compactions(self, group, lambda: self.room.sleep)
-        self.saving = Saving(session, group, self._announcer.emit, lambda: not self._idle.is_set())
+        self.saving = Saving(session, group, self._announcer.emit, lambda: not self.activity.idle.is_set())
 
     @property
     def name(self) -> str:
         return self.session.agent
 
+    @property
+    def state(self) -> State:
+        return self.activity.state
+
     def waiting(self) -> tuple[InboxItem, ...]:
         """Input that was recorded and not delivered yet (queued, steered or held)."""
-        return items_of(self.room.standing())
+        return self._waiting.items()
 
     def send(self, message: str | Iterable[UserPart], *, sender: str | None = None, queue: bool = False) -> EventStream:
         """Say something and follow what happens until the agent rests again. Sent when the first event is asked for.
@@ -90,15 +94,12 @@ class Agent:
 
     async def stop(self) -> None:
         """End the running turn and wait until what must be recorded is; does nothing when none runs."""
-        if self.state in (State.RUN, State.COMPACT):
-            self._move(Trigger.STOP, "stopped by the user")
-            self._turn_scope.cancel()
-        await self.rest()
+        await self.activity.stop()
         await self._warming.end()
 
     async def rest(self) -> None:
         """Wait until no turn runs."""
-        await self._idle.wait()
+        await self.activity.idle.wait()
 
     @asynccontextmanager
     async def resting(self) -> AsyncIterator[None]:
@@ -106,7 +107,7 @@ class Agent:
         while True:
             await self.stop()
             async with self._gate:
-                if self._idle.is_set():
+                if self.activity.idle.is_set():
                     yield
                     return
 
@@ -114,7 +115,7 @@ class Agent:
         """Run what a stop held back, as a turn of its own; None when nothing is held or a turn runs."""
         async with self._gate:
             held = in_state(self.waiting(), "held")
-            if not held or self.state not in (State.IDLE, State.FAILED):
+            if not held or not self.activity.at_rest:
                 return None
             stream = EventStream()
             self._listeners.add(stream)
@@ -123,10 +124,7 @@ class Agent:
 
     async def drop(self) -> int:
         """Drop what a stop held back; it stays in the log. Returns how many messages that were."""
-        held = in_state(self.waiting(), "held")
-        if held:
-            await self.session.append(*(InboxRecord(state="dropped", item=item.entry) for item in held))
-        return len(held)
+        return await self._waiting.drop()
 
     async def switch_model(self, model: ChosenModel) -> None:
         """Talk to another model from the next step on."""
@@ -144,81 +142,49 @@ class Agent:
 
     def occupy(self, why: str) -> anyio.CancelScope:
         """Be busy with something that is no turn, until `vacate`; while `resting` is held. A stop cancels the scope."""
-        self._idle, self._turn_scope = anyio.Event(), anyio.CancelScope()
         self._warming.cancel()
-        self._move(Trigger.FULL, why)
-        return self._turn_scope
+        return self.activity.begin(Trigger.FULL, why)
 
     async def vacate(self, why: str) -> None:
         """Be busy no more: what was said meanwhile opens a turn, or is held after a stop."""
         async with self._gate:
-            idle, stopped = self._idle, self.state is State.STOPPING
-            self._move(Trigger.STOPPED if stopped else Trigger.REST, why)
+            idle, stopped = self.activity.idle, self.activity.settle(why)
             await self.beside.settle()
-            waiting = in_state(self.waiting(), "queued", "steered")
-            if stopped and waiting:
-                await self.session.append(*(InboxRecord(state="held", item=item.entry) for item in waiting))
-            elif waiting:
+            if stopped:
+                await self._waiting.hold()
+            elif waiting := self._waiting.due():
                 await self._open_turn([deliver(item, steered=False) for item in waiting], "input came meanwhile")
-            self._followers.release(held=stopped)
+            self._waiting.followers.release(held=stopped)
             idle.set()
-
-    @contextmanager
-    def occupied(self, why: str) -> Iterator[None]:
-        """`occupy`, for as long as `resting` is held, so that nothing can be said meanwhile."""
-        scope = self.occupy(why)
-        try:
-            with scope:
-                yield
-        finally:
-            self._move(Trigger.STOPPED if self.state is State.STOPPING else Trigger.REST, f"{why}: over")
-            self._idle.set()
-
-    @contextmanager
-    def _making_room(self, why: str) -> Iterator[None]:
-        """Inside a turn: the state says so, and the turn goes on afterwards."""
-        if self.state is not State.RUN:
-            yield
-            return
-        self._move(Trigger.FULL, why)
-        try:
-            yield
-        finally:
-            if not self._turn_scope.cancel_called:  # else it was told to stop
-                self._move(Trigger.ROOM, "the turn goes on")
 
     async def receive(
         self, stream: EventStream, message: str | Iterable[UserPart], *, sender: str | None, queue: bool
     ) -> None:
         """Record what was said and put `stream` among those who follow it; what `send` does at its first event."""
-        content = (Text(message),) if isinstance(message, str) else tuple(message)
+        content = (Text(message),) if isinstance(message, str) else check_sizes(message)
         tiny = self.model.info.profile == "tiny"  # it would talk about the clock and nothing else
         context = None if tiny else self.equipment.context(sender)
         async with self._gate:
-            if self.state in (State.IDLE, State.FAILED):
+            if self.activity.at_rest:
                 self._listeners.add(stream)
-                left = [deliver(item, steered=False) for item in in_state(self.waiting(), "queued", "steered")]
+                left = [deliver(item, steered=False) for item in self._waiting.due()]
                 said = MessageRecord(role="user", content=content, context=context)
                 await self._open_turn([*left, said], "input came")
                 return
             state: InboxState = "queued" if queue or self.state is State.STOPPING else "steered"
-            (entry,) = await self.session.append(InboxRecord(state=state, content=content, context=context))
-            saved = self.session.is_saved(entry.id)
-            self._followers.follow(stream, entry, queued=state == "queued", saved=saved)
+            await self._waiting.keep(stream, state, content, context)
 
     async def _open_turn(self, messages: list[MessageRecord], why: str) -> None:
         entries = await self.session.append(*messages)
         self._begin_turn(entries[0].id, entries, why)
 
     def _begin_turn(self, opening: int, messages: Sequence[Entry], why: str) -> None:
-        self._idle = anyio.Event()
         self._warming.cancel()
         self.compactions.cancel()
         for entry in messages:
-            self._followers.join(entry.record, self._listeners)
+            self._waiting.followers.join(entry.record, self._listeners)
             self._announcer.emit(MessageRecorded(entry=entry.id, saved=self.session.is_saved(entry.id)))
-        self._move(Trigger.INPUT, why)
-        self._turn_scope = anyio.CancelScope()
+        self.activity.begin(Trigger.INPUT, why)
         self._group.start_soon(self._work, opening)
 
     async def _work(self, opening: int) -> None:
@@ -228,7 +194,7 @@ class Agent:
             while next_opening is not None:
                 next_opening = await self._one_turn(next_opening)
         finally:
-            self._idle.set()
+            self.activity.idle.set()
 
     async def _one_turn(self, opening: int) -> int | None:
         tally, began = Tally(), anyio.current_time()
@@ -244,7 +210,7 @@ class Agent:
         )
         ending = Ending()
         try:
-            with self._turn_scope:
+            with self.activity.scope:
                 try:
                     await self._warming.close_gap()
                     await run_turn(turn, opening, tally)
@@ -272,24 +238,24 @@ class Agent:
             if ending.trigger is Trigger.STOPPED:
                 tally.stop = "aborted"
                 if self.state is State.RUN:
-                    self._move(Trigger.STOP, "the runtime is closing")
+                    self.activity.move(Trigger.STOP, "the runtime is closing")
             elif self.state is State.STOPPING:
                 ending = Ending()  # it came to rest by itself just as it was told to stop
-            self._move(ending.trigger, ending.why)
+            self.activity.move(ending.trigger, ending.why)
             await self.session.save()
             seconds = anyio.current_time() - began
             self._announcer.emit(replace(tally.finished(seconds), saved=not self.session.unsaved))
             self._listeners.end()
             if following is None:
-                self._followers.release(held=ending.trigger is Trigger.STOPPED)
+                self._waiting.followers.release(held=ending.trigger is Trigger.STOPPED)
                 if ending.trigger is Trigger.REST:
                     self._warming.begin()
                     self.compactions.begin()
                 return None
-            self._followers.join(following.record, self._listeners)
+            self._waiting.followers.join(following.record, self._listeners)
             self._announcer.emit(MessageRecorded(entry=following.id, saved=self.session.is_saved(following.id)))
-            self._move(Trigger.INPUT, "queued input came up")
-            self._turn_scope = anyio.CancelScope()
+            self.activity.move(Trigger.INPUT, "queued input came up")
+            self.activity.renew()
             return following.id
 
     async def _settle_waiting(self, ending: Ending) -> Entry | None:
@@ -297,9 +263,9 @@ class Agent:
         await self.beside.settle()
         if ending.trace is not None:
             await self.session.append(NoteRecord(text=ending.why, data={"traceback": ending.trace}))
-        waiting = in_state(self.waiting(), "queued", "steered")
-        if self.state is State.STOPPING and waiting:
-            await self.session.append(*(InboxRecord(state="held", item=item.entry) for item in waiting))
+        waiting = self._waiting.due()
+        if self.state is State.STOPPING:
+            await self._waiting.hold()
         elif waiting and ending.trigger is Trigger.REST:
             (entry,) = await self.session.append(deliver(waiting[0], steered=False))
             return entry
@@ -307,17 +273,7 @@ class Agent:
 
     async def _deliver_steered(self) -> bool:
         async with self._gate:
-            steered = in_state(self.waiting(), "steered")
-            for item in steered:
-                (entry,) = await self.session.append(deliver(item, steered=True))
-                self._followers.join(entry.record, self._listeners)
-                saved = self.session.is_saved(entry.id)
-                self._announcer.emit(MessageRecorded(entry=entry.id, steered=True, saved=saved))
-            return bool(steered)
-
-    def _move(self, trigger: Trigger, why: str) -> None:
-        before, self.state = self.state, move(self.state, trigger)
-        self._announcer.emit(StateChanged(before=before.value, after=self.state.value, why=why))
+            return await self._waiting.steer(self._listeners)
 
     def _emit(self, event: Event) -> None:
         self._listeners.emit(event)

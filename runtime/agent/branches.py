@@ -7,7 +7,7 @@ waits goes on waiting; after a move the agent remembers nothing of the branch th
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
@@ -29,6 +29,7 @@ from ..session.moving.rewind import (
 from ..session.moving.turns import is_user, pictures, said
 from ..session.session import Session
 from ..session.tree import Tree
+from .activity import Activity
 from .aside import AsideFailed, ask_aside
 from .drafts import Drafts
 from .ease import AT_ONCE, at_ease
@@ -64,9 +65,8 @@ class Ground(Protocol):
         """Stop what runs; nothing begins as long as this is held."""
         ...
 
-    def occupied(self, why: str) -> AbstractContextManager[None]:
-        """Be busy with something that is no turn and that a stop ends."""
-        ...
+    @property
+    def activity(self) -> Activity: ...
 
     def begin_again(self, stream: EventStream, opening: int, messages: Sequence[Entry]) -> None:
         """Run a turn for the message `opening`, which is in the log, followed by `stream`."""
@@ -213,7 +213,7 @@ class Branches:
 
     async def _ask(self, question: str) -> str:
         ground, answer = self._ground, ""
-        with ground.occupied("a summary of the branch that is left"):
+        with ground.activity.occupied("a summary of the branch that is left"):
             drafts = Drafts(ground.equipment.counter)
             answer = await ask_aside(ground.room.desk(), drafts, "branch_summary", question)
         if not answer:
