@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import anyio.to_thread
 
 from .config import Config
@@ -22,6 +24,7 @@ from .providers.discover import PORTS, FoundServer, find_servers
 LOCAL = "local"
 SMALL = "smollm2"
 _SMALL_NAMES = (SMALL, "smollm2-135m")
+SCRIPT = "script"
 _SERVER_KINDS = tuple(kind for kind, _ in PORTS)
 
 
@@ -60,6 +63,8 @@ async def choose_model(around: Surroundings, wanted: str | None = None) -> Chose
 
 
 async def _named(around: Surroundings, name: str, origin: str) -> ChosenModel:
+    if name.startswith((f"{SCRIPT}:", f"{SCRIPT}/")):
+        return await _rehearsed(name[len(SCRIPT) + 1 :], origin)
     provider, _, model = name.partition("/")
     config = around.config
     if provider == LOCAL or name == LOCAL:
@@ -180,6 +185,16 @@ def _served(around: Surroundings, server: FoundServer, model: str, why: str) -> 
     price = {"plain": 0.0, "output": 0.0}  # the machine is the user's own
     info = lookup(server.kind, model, {"price": price, **found, **given})
     return ChosenModel(info, _client(around.config, info, server.kind, "", server.url, None), why)
+
+
+async def _rehearsed(file: str, why: str) -> ChosenModel:
+    """A script in plain text plays the model (`docs/testing.md`); it costs nothing. Raises `ScriptError`."""
+    from .providers.base import Price
+    from .providers.scripted import Scripted
+
+    play = partial(Scripted.from_file, file, sleep=anyio.sleep, name=SCRIPT)
+    scripted = await anyio.to_thread.run_sync(play)
+    return ChosenModel(scripted.model(id=file, price=Price(0.0, 0.0, 0.0, 0.0, 0.0)), scripted, why)
 
 
 async def _embedded(around: Surroundings, why: str, model: str | None = None) -> ChosenModel:

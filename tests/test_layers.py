@@ -80,6 +80,7 @@ PURE_FILES = (
     "runtime/session/view/live.py",
     "runtime/session/view/sections.py",
     "runtime/providers/admission.py",
+    "runtime/providers/scripts.py",
     "runtime/providers/waits.py",
     "runtime/agent/states.py",
     "runtime/agent/inbox.py",

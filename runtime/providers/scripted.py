@@ -1,16 +1,19 @@
 """The scripted provider: a public fake that plays replies in order. For tests, examples and rehearsals.
 
 It is as strict as a real provider: a request that breaks a rule of its wire is refused with the rules that it broke,
-and one that is larger than the model's window overflows. Every request is kept in `requests`. Nothing sleeps.
+and one that is larger than the model's window overflows. Every request is kept in `requests`. It waits only where it
+was given something to wait with. Scripts are Python values, or plain text (`scripts`).
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from governors.messages import AssistantMessage, StopReason, Text, Thinking, ToolCall, Usage
 from governors.wire import WIRES
@@ -24,57 +27,67 @@ from .base import (
     ModelInfo,
     Price,
     Problem,
-    ProblemKind,
     Request,
     StreamEvent,
     TextPiece,
     ThinkingPiece,
     Wire,
 )
+from .scripts import Call, Play, Reply, Script, ScriptError, parse_script
+
+__all__ = ["Call", "Reply", "Script", "ScriptError", "Scripted"]
 
 _PIECE = 12  # characters a piece, so that streaming shows
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call that the scripted model makes. `arguments` may be a mapping, or text to be sent as it is."""
+class Scripted:
+    """Plays `script` in order; when it is over, `otherwise` (a text or a function of the request) answers.
 
-    tool: str
-    arguments: Mapping[str, Any] | str
-    id: str | None = None  # by default counted through the whole script
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What the scripted model answers once.
-
-    `hold` is awaited after the text was streamed and before the end: tests stop a turn there. `stop` is worked out
-    from the calls unless given; with `error` the call fails (after `text` was streamed, if there is any).
+    `sleep` takes the seconds of each `Reply.wait`: a fake clock's in tests, `anyio.sleep` in rehearsals; None: nothing
+    waits.
     """
 
-    text: str = ""
-    calls: Sequence[Call] = ()
-    thinking: str = ""
-    stop: StopReason | None = None
-    usage: Usage | None = None
-    error: ProblemKind | None = None
-    hold: Callable[[], Awaitable[object]] | None = None
-
-
-Script: TypeAlias = "str | Reply | Call | Callable[[Request], str | Reply | Call]"
-
-
-class Scripted:
-    """Plays `script` in order; when it is over, `otherwise` (a text or a function of the request) answers."""
-
-    name = "scripted"
-
-    def __init__(self, script: Iterable[Script] = (), *, otherwise: Script | None = None) -> None:
+    def __init__(
+        self,
+        script: Iterable[Script] = (),
+        *,
+        otherwise: Script | None = None,
+        sleep: Callable[[float], Awaitable[object]] | None = None,
+        name: str = "scripted",
+    ) -> None:
         self._script = list(script)
         self._otherwise = otherwise
+        self._sleep = sleep
+        self._name = name
+        self._played = 0
         self._calls = 0
         self.requests: list[Request] = []
         self.closed = False
+
+    @classmethod
+    def from_text(cls, text: str, **options: Any) -> Scripted:
+        """Plays a script in plain text (`docs/testing.md`); options as in `Scripted`. Raises `ScriptError`."""
+        return cls._of(parse_script(text), options)
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str], **options: Any) -> Scripted:
+        """Plays the script in a file, in UTF-8. Raises `ScriptError`, also for a file that cannot be read."""
+        try:
+            text = Path(path).expanduser().read_bytes().decode("utf-8")
+        except OSError as error:
+            raise ScriptError(f"the script {os.fspath(path)} cannot be read: {error.strerror or error}") from error
+        except UnicodeDecodeError as error:
+            line = error.object.count(b"\n", 0, error.start) + 1
+            raise ScriptError(f"{os.fspath(path)}, line {line}: this is not UTF-8") from error
+        return cls._of(parse_script(text, os.fspath(path)), options)
+
+    @classmethod
+    def _of(cls, play: Play, options: dict[str, Any]) -> Scripted:
+        return cls(play.replies, **{"otherwise": play.otherwise, **options})
+
+    @property
+    def name(self) -> str:
+        return self._name
 
     def model(self, *, wire: Wire = "anthropic", window: int = 200_000, **changes: Any) -> ModelInfo:
         """A `ModelInfo` for this provider; keyword arguments replace its fields."""
@@ -110,6 +123,8 @@ class Scripted:
             yield Finished(AssistantMessage((), "error"), refusal)
             return
         reply = self._next(request)
+        if reply.wait and self._sleep is not None:
+            await self._sleep(reply.wait)
         if reply.thinking:
             yield ThinkingPiece(reply.thinking)
         for start in range(0, len(reply.text), _PIECE):
@@ -124,7 +139,9 @@ class Scripted:
     def _next(self, request: Request) -> Reply:
         step = self._script.pop(0) if self._script else self._otherwise
         if step is None:
-            step = Reply(error="unknown", text="")
+            text = f"the script is over: it had {self._played:,} replies. Add more, or one for all others (otherwise)"
+            return Reply(error=Problem("unknown", text))
+        self._played += 1
         if callable(step):
             step = step(request)
         if isinstance(step, Call):
@@ -151,8 +168,13 @@ def _finished(request: Request, reply: Reply, calls: list[ToolCall]) -> Finished
     usage = reply.usage or Usage(plain=prompt, output=max(1, len(reply.text) // 4))
     stop: StopReason = reply.stop or ("error" if reply.error else "tool_use" if calls else "stop")
     message = AssistantMessage(tuple(content), stop, request.model.id, request.model.wire, usage)
-    problem = Problem(reply.error, f"the scripted model failed ({reply.error})") if reply.error else None
-    return Finished(message, problem)
+    return Finished(message, _problem(reply))
+
+
+def _problem(reply: Reply) -> Problem | None:
+    if reply.error is None or isinstance(reply.error, Problem):
+        return reply.error
+    return Problem(reply.error, f"the scripted model failed ({reply.error})")
 
 
 def _refusal(request: Request) -> Problem | None:
