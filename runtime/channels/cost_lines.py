@@ -108,8 +108,9 @@ def _notes(call: ModelCall, miss: Miss | None) -> Iterator[str]:
 def _standing(bill: Bill) -> Iterator[str]:
     counted = [call.usage for call in bill.calls if call.usage is not None]
     prompt = sum(usage.prompt for usage in counted)
-    share = f", {100 * sum(usage.cache_read for usage in counted) / prompt:.0f} % of prompts read from the cache"
-    yield f"The session: {_sum(bill.calls)} in {plural(len(bill.calls), 'call')}{share if prompt else ''}."
+    read = sum(usage.cache_read for usage in counted)
+    share = f", {100 * read / prompt:.0f} % of prompts read from the cache" if prompt else ""
+    yield f"The session: {_sum(bill.calls)} in {plural(len(bill.calls), 'call')}{share}."
     if bill.today is not None:
         yield f"Today, on this machine: {dollars(bill.today)}."
     for cap in bill.caps:

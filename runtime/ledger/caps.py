@@ -162,7 +162,7 @@ def dollars(amount: int) -> str:
     value = amount / UNIT
     if value == 0 or value >= 1:
         return f"${value:,.2f}"
-    return f"${value:.4f}" if value >= 0.01 else f"${value:.2g}" if value >= 0.0001 else f"${value:.9f}".rstrip("0")
+    return f"${value:.4f}" if value >= 0.0001 else f"${value:.9f}".rstrip("0")
 
 
 def _cap(value: float | None) -> int | None:
