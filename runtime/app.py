@@ -20,6 +20,7 @@ from governors.tokens import Counter, TiktokenCounter, load_vocabulary
 
 from .agent.equipment import Equipment
 from .conversation import Conversation
+from .fallbacks import Opener, close_opened, openers
 from .hooks.contract import Hook
 from .hooks.loading import checked_hooks, find_hooks
 from .ledger import Ledger, LedgerUnusable, SpendLedger
@@ -102,7 +103,8 @@ class Runtime:
         toolset, notes = await anyio.to_thread.run_sync(_toolset, workspace, config, tools)
         found, told = await anyio.to_thread.run_sync(partial(_hooks, workspace, config, environ, passed))
         asked = make_ledger(config, environ) if ledger is None else ledger
-        equipment = partial(_equipment, workspace, config, toolset, channel, TiktokenCounter(), found, asked)
+        stand_ins = openers(config.fallbacks, partial(_choose, config, environ))
+        equipment = partial(_equipment, workspace, config, toolset, channel, TiktokenCounter(), found, asked, stand_ins)
         store = SessionStore(workspace.sessions, new_session_id, utc_now)
         try:
             async with anyio.create_task_group() as group:
@@ -120,6 +122,8 @@ class Runtime:
                     finally:
                         group.cancel_scope.cancel()
                         await runtime._close_providers()
+                        with anyio.CancelScope(shield=True):
+                            await close_opened(stand_ins)
                         if isinstance(asked, SpendLedger):
                             await asked.close()
         except BaseExceptionGroup as group_error:
@@ -235,6 +239,7 @@ def _equipment(
     counter: Counter,
     hooks: tuple[Hook, ...],
     ledger: Ledger,
+    fallbacks: tuple[Opener, ...],
 ) -> Equipment:
     return Equipment(
         workspace=workspace.root,
@@ -257,6 +262,8 @@ def _equipment(
         hook_timeout=config.hooks.timeout,
         images=config.images,
         ledger=ledger,
+        fallbacks=fallbacks,
+        fallback_on_refusal=config.fallback_on_refusal,
     )
 
 

@@ -33,7 +33,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"shelf", "skill_shelf", "model_shelf"}),
     frozenset({"app", "options"}),
     frozenset({"channels", "conversation", "exports", "replay"}),
-    frozenset({"choice", "inspecting", "reckoning", "supervisor"}),
+    frozenset({"choice", "fallbacks", "inspecting", "reckoning", "supervisor"}),
     frozenset({"agent"}),
     frozenset({"hooks"}),
     frozenset({"prompt", "tools"}),

@@ -207,6 +207,7 @@ class Agent:
             refresh=self.room.refresh,
             deliver=self._deliver_steered,
             max_steps=self.equipment.max_steps,
+            step_in=self.room.fallback.step_in,
         )
         ending = Ending()
         try:

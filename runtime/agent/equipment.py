@@ -16,6 +16,7 @@ from ..compaction.timing import Marks
 from ..hooks.contract import DEFAULT_TIMEOUT, Hook
 from ..ledger.base import Ledger, NoLimits
 from ..prompt.builder import Prompt
+from ..providers.base import ChosenModel
 from ..tools.toolset import Toolset
 
 
@@ -37,6 +38,8 @@ class Equipment:
     time (seconds); `prompt_share` is how much of a window the prompt's sections may take (0 to 1), None for the usual.
     `hooks` take part in the order given, each for `hook_timeout` seconds at most; `images`: whether pictures are sent
     where the session does not say. `ledger` is asked before each model call and told after it what it did cost.
+    `fallbacks` open the models that step in, in order, when a call fails in a way that may pass, and with
+    `fallback_on_refusal` when the model refuses to answer.
     `strategy` is how room is made in a conversation that grows too long (`summary`, `blank`, or `off`: the governors
     cut), `marks` say when.
     """
@@ -58,5 +61,7 @@ class Equipment:
     hook_timeout: float = DEFAULT_TIMEOUT
     images: bool = True
     ledger: Ledger = field(default_factory=NoLimits)
+    fallbacks: tuple[Callable[[], Awaitable[ChosenModel]], ...] = ()
+    fallback_on_refusal: bool = False
     strategy: str = "off"
     marks: Marks = field(default_factory=Marks)

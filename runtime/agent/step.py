@@ -62,12 +62,13 @@ _VOCABULARY_WAIT = 10.0  # seconds; it takes 0.5 to 2
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """The recorded reply and its entry, or the problem that ended the call."""
+    """The recorded reply and its entry, or the problem that ended the call. `shown`: people saw something of it."""
 
     entry: int | None
     reply: AssistantMessage
     problem: Problem | None
     cost: float | None
+    shown: bool = False
 
 
 async def run_model_call(desk: Desk, turn: int) -> StepResult:
@@ -204,7 +205,7 @@ async def _call(desk: Desk, model: ChosenModel, ready: _Ready, turn: int) -> Ste
     sent = await send(
         desk, model, outgoing, turn=turn, left=left, hear=partial(_tell, desk), keep=partial(_kept, model), told=told
     )
-    result = StepResult(_reply_entry(sent), sent.reply, sent.problem, sent.cost)
+    result = StepResult(_reply_entry(sent), sent.reply, sent.problem, sent.cost, sent.first is not None)
     if desk.hooks is not None:
         problem = None if result.problem is None else result.problem.text
         response = Response(result.entry, result.reply, result.reply.usage, result.cost, problem)

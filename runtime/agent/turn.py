@@ -47,11 +47,15 @@ class Tally:
         self.steps += 1
         self.text = scrub(result.reply.text)
         self.stop = result.reply.stop
+        self.pay(result)
+        if result.problem is not None:
+            self.error = result.problem.text
+
+    def pay(self, result: StepResult) -> None:
+        """Count what a call took, whatever became of it."""
         if result.reply.usage is not None:
             self.usage = _sum(self.usage, result.reply.usage)
         self.cost = None if self.cost is None or result.cost is None else self.cost + result.cost
-        if result.problem is not None:
-            self.error = result.problem.text
 
     def finished(self, seconds: float) -> TurnFinished:
         """The event that ends the turn, which took `seconds`."""
@@ -69,13 +73,15 @@ class Tally:
 @dataclass(frozen=True, slots=True)
 class Turn:
     """What a turn works with. `refresh` brings the system prompt in the log up to date before a step;
-    `deliver` records what was steered in and tells whether there was any; `max_steps` bounds the turn."""
+    `deliver` records what was steered in and tells whether there was any; `max_steps` bounds the turn; `step_in` lets
+    another model answer in place of a call that failed, if one may."""
 
     desk: Desk
     bench: Callable[[], Workbench]
     refresh: Callable[[], Awaitable[None]]
     deliver: Callable[[], Awaitable[bool]]
     max_steps: int
+    step_in: Callable[[StepResult], Awaitable[bool]]
 
 
 async def run_turn(turn: Turn, opening: int, tally: Tally) -> None:
@@ -95,6 +101,10 @@ async def _steps(turn: Turn, opening: int, tally: Tally) -> None:
         except SpendingLimit as limit:
             await turn.desk.session.append(NoteRecord(text=str(limit), data={"kind": "spending_limit"}))
             raise
+        if await turn.step_in(result):
+            if result.reply.usage is not None:
+                tally.pay(result)
+            continue
         tally.add(result)
         if result.problem is not None or result.entry is None:
             await _note_problem(turn, result.problem)

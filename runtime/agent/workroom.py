@@ -23,6 +23,7 @@ from .desk import Desk, Wish
 from .drafts import Drafts
 from .ease import at_ease
 from .equipment import Equipment
+from .fallback import Fallback
 from .fit import known_fit
 from .hooked import Shaping
 from .system import keep_images, refresh_system
@@ -43,7 +44,9 @@ class Workroom:
         compacting: Callable[[str], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         self._session, self._announcer = session, announcer
-        self._equipment, self._model, self._compacting = equipment, model, compacting
+        self.fallback = Fallback(model, equipment, announcer.emit)
+        self._equipment, self._model, self._compacting = equipment, self.fallback.model, compacting
+        self._own = model
         self.wish = Wish()
         self._thrift: Thrift | None = None
         self._drafts = Drafts(equipment().counter)
@@ -95,7 +98,7 @@ class Workroom:
 
     def warming_times(self) -> tuple[float, ...]:
         """When to keep the cache warm, as the agent rests now (seconds since 1970); never, where that does not pay."""
-        if self._thrift is None or self._thrift.model != self._model().name:
+        if self._thrift is None or self._thrift.model != self._own().name:
             return ()
         plan = self._thrift.economy.warmings(rested=True)
         return () if plan is None else plan.times
@@ -137,6 +140,7 @@ class Workroom:
         """A turn begins, with the entry `opening`: the agent had rested before it. What is not yet read from the log
         tells so by itself."""
         self._shaping.begin(opening)
+        self.fallback.begin()
         if self._thrift is not None:
             self._thrift.rested = True
 

@@ -155,6 +155,8 @@ class Config(Table):
     """All settings. `model` None means: look for one (keys, then local servers, then the embedded model)."""
 
     model: ModelReference | None = None
+    fallbacks: tuple[ModelReference, ...] = ()
+    fallback_on_refusal: bool = False
     agent: Name = "assistant"
     thinking: Thinking | None = None
     images: bool = True
