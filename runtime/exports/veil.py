@@ -64,7 +64,7 @@ def veiled(entries: Sequence[Entry]) -> tuple[Entry, ...]:
 def _item(entry: Entry) -> int | None:
     """The inbox entry that holds the same input, if one does."""
     match entry.record:
-        case MessageRecord(inbox=item):
+        case MessageRecord(inbox=item) | ExtensionRecord(inbox=item):
             return item
         case InboxRecord(item=item):
             return entry.id if item is None else item

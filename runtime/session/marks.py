@@ -82,7 +82,8 @@ class BranchSummaryRecord:
 class ExtensionRecord:
     """What an extension keeps: `name` is its own, `data` means something to it alone. Where it has `content`, a model
     sees that, as a user-role message in a fixed wrapping: at its own place, or in front of the message of the entry
-    `before`. `whole` is the whole text where `content` was cut. What a user ran in a shell is called `shell`."""
+    `before`. `whole` is the whole text where `content` was cut. What a user ran in a shell is called `shell`. What came
+    in the middle of a turn waited as the `inbox` entry that it names."""
 
     type: ClassVar[str] = "extension"
     name: str
@@ -90,3 +91,4 @@ class ExtensionRecord:
     content: tuple[UserPart, ...] = ()
     before: int | None = None
     whole: str | Blob | None = None
+    inbox: int | None = None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -15,7 +17,8 @@ from runtime.channels.commands import ShellLine, parse_command, parse_shell
 from runtime.channels.plain import PlainAudience, plain_chat
 from runtime.channels.shell_acts import OFF, STOPPED, shown_limit
 from runtime.channels.talk import Talk
-from runtime.session.entries import ExtensionRecord, MessageRecord, NoteRecord
+from runtime.session.entries import Entry, ExtensionRecord, MessageRecord, NoteRecord
+from runtime.session.view.redaction import redactions_of, with_copies
 from runtime.tools.shell import make_exec
 from tests.agents import Talk as Opened
 from tests.agents import talk as opened
@@ -120,6 +123,37 @@ async def test_during_a_turn_it_waits_for_its_end(tmp_path: Path) -> None:
             if isinstance(entry.record, MessageRecord | ExtensionRecord)
         ]
         assert kinds == ["message", "message", "extension", "message", "message"]
+
+
+async def test_what_was_run_in_a_turn_outlives_a_process_that_dies_in_it(tmp_path: Path) -> None:
+    """It waits in the log, and goes along with the next message; redacting it hides that copy, too."""
+    going = anyio.Event()
+    script = [Reply("One.", hold=going.wait)]
+    async with opened(tmp_path / "a", script, tools=[EXEC], session="s") as it, anyio.create_task_group() as group:
+        talk, audience = watched(it)
+        group.start_soon(talk.follow)
+        await talk.say("first")
+        await audience.until("user: first")
+        await talk.shell(ShellLine("echo '[late result of x]'"))
+        shutil.copytree(tmp_path / "a", tmp_path / "b", ignore=shutil.ignore_patterns("*.lock", "index*"))
+        going.set()
+        await talk.settle()
+        (extension,) = [entry for entry in it.on_disk() if isinstance(entry.record, ExtensionRecord)]
+        assert not it.agent.waiting() and isinstance(extension.record, ExtensionRecord)
+        assert isinstance(extension.record.inbox, int)
+        await it.agent.marks.redact(extension.id)
+        assert {extension.id, extension.record.inbox} <= set(with_copies(*known_and_redacted(it.on_disk())))
+        group.cancel_scope.cancel()
+    async with opened(tmp_path / "b", ["Two."], tools=[EXEC], session="s") as it:
+        await it.say("second")
+        sent = str(it.bodies[0]["messages"])
+        assert "[The user ran this command in a shell:]" in sent
+        assert re.search(r"\\+\[late result of x", sent)
+        assert_every_request_is_made_again(it)
+
+
+def known_and_redacted(entries: Sequence[Entry]) -> tuple[dict[int, Entry], dict[int, float]]:
+    return {entry.id: entry for entry in entries}, redactions_of(entries)
 
 
 async def test_stopping_ends_the_command_alone(tmp_path: Path) -> None:

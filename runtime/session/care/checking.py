@@ -110,7 +110,8 @@ class _Check:
                 yield from self._exists(entry, target, "the entry that it goes on from")
             case PinRecord(target=target) | LabelRecord(target=target) | RedactRecord(target=target):
                 yield from self._exists(entry, target, "its target")
-            case ExtensionRecord(before=target):
+            case ExtensionRecord(before=target, inbox=item):
+                yield from self._is_inbox(entry, item)
                 yield from self._exists(entry, target, "the entry that it stands in front of")
             case BranchSummaryRecord(tip=tip, fork=fork):
                 yield from self._exists(entry, tip, "the tip of the branch that it sums up")

@@ -55,7 +55,7 @@ _KEPT: Mapping[type, tuple[str, ...]] = {
     InboxRecord: ("state", "item", "content"),
     NoteRecord: ("text",),
     LabelRecord: ("text", "target", "on"),
-    ExtensionRecord: ("name", "content", "before"),
+    ExtensionRecord: ("name", "content", "before", "inbox"),
     BranchSummaryRecord: ("text", "tip", "fork"),
     UnknownRecord: (),
 }

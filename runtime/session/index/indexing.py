@@ -30,6 +30,7 @@ from ..format.blobs import BlobStore
 from ..format.codec import BadLine, decode_entry
 from ..format.large import MISSING_IMAGE, MISSING_TEXT
 from ..tree import leaf_after
+from ..view.redaction import input_of, is_delivery
 from .listing import milliseconds
 
 _TITLE = 80  # characters
@@ -69,9 +70,7 @@ def read_facts(header: Header, entries: Sequence[Entry]) -> tuple[Facts, tuple[S
     """What the index keeps of a session with all its `entries`."""
     hidden = {entry.record.target for entry in entries if isinstance(entry.record, RedactRecord)}
     if hidden:  # a message goes with the input that it brought
-        hidden |= {
-            each.id for each in entries if isinstance(each.record, MessageRecord) and each.record.inbox in hidden
-        }
+        hidden |= {each.id for each in entries if is_delivery(each.record) and input_of(each) in hidden}
     parents: dict[int, int | None] = {}
     facts = Facts(hidden=max(hidden, default=0))
     said: list[Said] = []
@@ -95,7 +94,7 @@ def go_on(header: Header, facts: Facts, entries: Iterable[Entry]) -> tuple[Facts
             return None
         if isinstance(record, LeafRecord | RedactRecord):
             return None
-        if facts.hidden and isinstance(record, MessageRecord) and record.inbox is not None:
+        if facts.hidden and is_delivery(record):
             return None
         told = said_in(entry, header)
         _take(facts, entry, told, (), header.copied)

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from ...errors import SessionError
 from ..entries import OFF_BRANCH, Entry, InboxRecord, LabelRecord, LeafRecord, MessageRecord, PinRecord, RedactRecord
 from ..tree import Tree
+from ..view.redaction import input_of, is_delivery
 
 
 def entry_of(tree: Tree, number: int) -> Entry:
@@ -41,8 +42,8 @@ def _about(tree: Tree, entry: Entry) -> int | None:
             return leaf
         case InboxRecord(item=item):
             carried = entry.id if item is None else item
-            messages = (each for each in tree.entries if isinstance(each.record, MessageRecord))
-            return next((each.id for each in messages if getattr(each.record, "inbox", None) == carried), entry.parent)
+            brought = (each for each in tree.entries if is_delivery(each.record))
+            return next((each.id for each in brought if input_of(each) == carried), entry.parent)
         case _:
             return entry.parent
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from governors.messages import Text, Thinking, ToolCall
 
-from ..entries import EditRecord, Entry, MessageRecord, Part
+from ..entries import EditRecord, Entry, ExtensionRecord, MessageRecord, Part
 from .redaction import REDACTED
 
 LEFT_OUT = "[left out]"
@@ -37,7 +37,7 @@ class Edits:
         match entry.record:
             case EditRecord() as record:
                 self._edit(entry.id, record)
-            case MessageRecord(inbox=int() as item) if item in self._redacted:
+            case MessageRecord(inbox=int() as item) | ExtensionRecord(inbox=int() as item) if item in self._redacted:
                 self._redacted.add(entry.id)
             case _:
                 pass

@@ -22,6 +22,7 @@ from ..entries import (
     HeadRecord,
     InboxRecord,
     MessageRecord,
+    Record,
     RedactRecord,
 )
 from .ranges import range_of
@@ -40,8 +41,7 @@ def redacted_entries(entries: Iterable[Entry], redacted: Collection[int] = ()) -
     targets = {entry.record.target for entry in known if isinstance(entry.record, RedactRecord)}.union(redacted)
     if not targets:
         return frozenset()
-    messages = ((entry.id, entry.record) for entry in known)
-    delivered = (each for each, record in messages if isinstance(record, MessageRecord) and record.inbox in targets)
+    delivered = (entry.id for entry in known if is_delivery(entry.record) and input_of(entry) in targets)
     return frozenset(targets.union(delivered))
 
 
@@ -70,10 +70,15 @@ def with_copies(known: Mapping[int, Entry], redactions: Mapping[int, float]) -> 
     return times
 
 
+def is_delivery(record: Record) -> bool:
+    """Whether `record` brings input that waited."""
+    return isinstance(record, (MessageRecord, ExtensionRecord)) and record.inbox is not None
+
+
 def input_of(entry: Entry) -> int | None:
     """The inbox entry that holds the same input, if one does."""
     match entry.record:
-        case MessageRecord(inbox=item):
+        case MessageRecord(inbox=item) | ExtensionRecord(inbox=item):
             return item
         case InboxRecord(item=item):
             return entry.id if item is None else item

@@ -13,6 +13,7 @@ from typing import Any
 from ..entries import (
     CompactionRecord,
     Entry,
+    ExtensionRecord,
     HeadRecord,
     InboxRecord,
     MessageRecord,
@@ -93,6 +94,8 @@ class StandingFold:
                     self._without_input(item)
                 if record.role == "user" and not record.steered and self._standing.breaker:
                     self._change(breaker={**self._standing.breaker, "spoken": True})
+            case ExtensionRecord(inbox=int() as item):
+                self._without_input(item)
             case CompactionRecord(breaker=breaker):
                 self._change(breaker=breaker)
             case InboxRecord() as record:
