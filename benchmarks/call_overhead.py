@@ -27,7 +27,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,8 @@ async def drain(response: Any) -> None:
     await response.aclose()
 
 
-def contenders(url: str, content: bytes, *, stream: bool) -> dict[str, Run]:
+@asynccontextmanager
+async def contenders(url: str, content: bytes, *, stream: bool) -> AsyncIterator[dict[str, Run]]:
     """The bare client and the SDK, sending `content`."""
     import httpx2
     import openai
@@ -99,11 +100,12 @@ def contenders(url: str, content: bytes, *, stream: bool) -> dict[str, Run]:
             async for _ in reply:
                 pass
 
-    return {
-        "bare HTTP": bare_call,
-        "SDK create": partial(sdk_call, **body),
-        "SDK extra_body": partial(sdk_call, model=body["model"], messages=[], extra_body=extra),
-    }
+    async with bare, sdk:
+        yield {
+            "bare HTTP": bare_call,
+            "SDK create": partial(sdk_call, **body),
+            "SDK extra_body": partial(sdk_call, model=body["model"], messages=[], extra_body=extra),
+        }
 
 
 async def provider_call(provider: OpenAIChat, request: Request) -> None:
@@ -133,15 +135,15 @@ async def measure(url: str, size: int, options: argparse.Namespace, *, stream: b
             await take_turn(agent)
             assert provider.last is not None
             content = provider.last.content
-            runs = contenders(url, content, stream=stream)
-            runs["provider"] = partial(provider_call, provider, Request(model, content))
-            runs["turn"] = partial(take_turn, agent)
-            found: dict[str, list[float]] = {name: [] for name in runs}
-            for run in runs.values():
-                await run()
-            for _ in range(options.rounds):
-                for name, run in runs.items():
-                    found[name].append(await timed(run, options.seconds))
+            async with contenders(url, content, stream=stream) as runs:
+                runs["provider"] = partial(provider_call, provider, Request(model, content))
+                runs["turn"] = partial(take_turn, agent)
+                found: dict[str, list[float]] = {name: [] for name in runs}
+                for run in runs.values():
+                    await run()
+                for _ in range(options.rounds):
+                    for name, run in runs.items():
+                        found[name].append(await timed(run, options.seconds))
     print(f"\n{size:,} messages, {len(content) / 1e6:.1f} MB, streaming {'on' if stream else 'off'}", flush=True)
     bare = middle(found["bare HTTP"])
     for name, figures in found.items():

@@ -52,7 +52,8 @@ def server() -> Iterator[str]:
 
 
 def conversation(size: int, seed: int = 1) -> list[dict[str, Any]]:
-    """About `size` messages as Chat Completions has them, 5.7 KB each: turns of three calls with long results."""
+    """About `size` messages as Chat Completions has them, 5.7 KB each: turns of three calls with long results, of a
+    tool whose old results are not shortened."""
     rng, messages = random.Random(seed), list[dict[str, Any]]()
     words = _WORDS.split()
 
@@ -62,7 +63,7 @@ def conversation(size: int, seed: int = 1) -> list[dict[str, Any]]:
     while len(messages) < size:
         messages.append({"role": "user", "content": text(200)})
         for _ in range(3):
-            function = {"name": "read_file", "arguments": json.dumps({"path": f"src/{len(messages)}.py"})}
+            function = {"name": "look_up", "arguments": json.dumps({"path": f"src/{len(messages)}.py"})}
             calls = [{"id": f"call_{len(messages)}", "type": "function", "function": function}]
             messages.append({"role": "assistant", "content": text(80), "tool_calls": calls})
             messages.append(
@@ -100,7 +101,7 @@ async def remember(agent: Agent, messages: Sequence[dict[str, Any]]) -> None:
             await agent.session.append(MessageRecord(role="user", content=content))
         elif message["role"] == "tool":
             call = replies[message["tool_call_id"]]
-            await agent.session.append(ResultRecord(call=call, tool="read_file", content=content))
+            await agent.session.append(ResultRecord(call=call, tool="look_up", content=content))
         else:
             called = message.get("tool_calls", ())
             calls = [ToolCall(each["id"], each["function"]["name"], each["function"]["arguments"]) for each in called]
