@@ -12,11 +12,10 @@ the finished bytes. Laws:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..messages import AssistantMessage, Message, Origin, Thinking, ToolResult, ToolSpec
+from ..messages import Message, ToolResult, ToolSpec
 from .base import Abilities, Payload, Violation
 from .checking import MessageRules
 from .encoded import Encoded, cache_key, dump_bytes, roll, roll_messages
@@ -32,9 +31,6 @@ _MERGED_ROLES = ("user", "assistant")
 class Encoder:
     """The requests of one conversation to one model. `max_output` is in tokens, `thinking` a level of thinking.
 
-    `produced` says of a reply's origin the `prefix` of the request that it answered (None: not known). Where the model
-    binds reasoning to that and refuses it elsewhere, a reply that stands behind something else is sent without.
-
     Raises `ValueError` for a level that there is none of.
     """
 
@@ -48,10 +44,8 @@ class Encoder:
         model: str,
         max_output: int,
         thinking: str | None = None,
-        produced: Callable[[Origin], str | None] | None = None,
     ) -> None:
         self._wire, self._way = wire, wire.stepwise
-        self._produced = produced if abilities.binds_prefix and not abilities.drop_block else None
         self._abilities, self._model = abilities, model
         self._max_output, self._thinking = max_output, thinking
         self._lead = wire.encode((), system=system, tools=tools, abilities=abilities, model=model)
@@ -78,19 +72,8 @@ class Encoder:
                 continue
             if self._results:
                 self._end_step()
-            if self._produced is not None and isinstance(message, AssistantMessage):
-                message = self._bound(message, self._produced)
             for encoded in self._way.encode_unit(message, self._abilities, self._model):
                 self._add(encoded)
-
-    def _bound(self, reply: AssistantMessage, produced: Callable[[Origin], str | None]) -> AssistantMessage:
-        """`reply` without its reasoning, if that was produced behind something else than what stands here."""
-        if not any(isinstance(part, Thinking) for part in reply.content):
-            return reply
-        prefix = produced(reply.origin)
-        if prefix is None or prefix == self.prefix:
-            return reply
-        return replace(reply, content=tuple(part for part in reply.content if not isinstance(part, Thinking)))
 
     @property
     def prefix(self) -> str:

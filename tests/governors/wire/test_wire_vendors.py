@@ -1,4 +1,4 @@
-"""What single hosts want of the encoders: a reply after results, reasoning that is not empty, or stays out."""
+"""What single hosts want of the encoders: a reply after results, reasoning that is not empty."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from governors.messages import (
     AssistantMessage,
     Image,
     Message,
-    Origin,
     SystemPatch,
     Text,
-    Thinking,
     ToolCall,
     ToolResult,
     UserMessage,
@@ -32,8 +30,8 @@ FILLED = pytest.mark.parametrize(
 )
 
 
-def grown(messages: Sequence[Message], abilities: Abilities, wire: str = "openai_chat", **options: Any) -> Encoder:
-    encoder = Encoder(WIRES[wire], system="", tools=(), abilities=abilities, model="m", max_output=100, **options)
+def grown(messages: Sequence[Message], abilities: Abilities, wire: str = "openai_chat") -> Encoder:
+    encoder = Encoder(WIRES[wire], system="", tools=(), abilities=abilities, model="m", max_output=100)
     encoder.append(messages)
     return encoder
 
@@ -83,24 +81,3 @@ async def test_reasoning_that_is_not_there_has_a_text_where_a_host_wants_one() -
     assert not WIRES["openai_chat"].check(body, abilities)
     emptied = grown(STEP, Abilities(replay_reasoning=True)).body()
     assert [each.rule for each in WIRES["openai_chat"].check(emptied, abilities)] == ["DEEPSEEK"]
-
-
-@pytest.mark.parametrize(("drop", "kept"), [(True, [1, 2]), (False, [1])])
-async def test_reasoning_that_was_made_behind_something_else_stays_out(drop: bool, kept: list[int]) -> None:
-    """Where the host would refuse it, and only there: a host that drops it is left to do so."""
-    abilities = Abilities(binds_prefix=True, drop_block=drop, thinking="adaptive")
-    replies = [
-        AssistantMessage((Thinking(f"t{n}", f"s{n}"), Text(f"a{n}")), "stop", "m", "anthropic", origin=n)
-        for n in (1, 2)
-    ]
-    first = UserMessage((Text("one"),))
-    prefixes: dict[Origin, str] = {1: grown((first,), abilities, "anthropic").prefix, 2: "elsewhere"}
-    messages = (first, replies[0], UserMessage((Text("two"),)), replies[1], UserMessage((Text("three"),)))
-    encoder = grown(messages, abilities, "anthropic", produced=prefixes.get)
-    sent = [
-        int(block["signature"][1:])
-        for message in encoder.body()["messages"]
-        for block in message["content"]
-        if block["type"] == "thinking"
-    ]
-    assert sent == kept
