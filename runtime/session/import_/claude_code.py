@@ -19,6 +19,7 @@ from .claude_lines import LEFT, LEFT_SYSTEM, attachment, reply_parts, stop_of, u
 from .drafts import Spot
 from .lines import Line
 from .parts import Object, a_text, an_object, count, level, moment, objects, said, text_of
+from .shell import answer, claude_command, claude_output, is_unanswered
 from .weaving import Weaver, Woven
 
 _SYNTHETIC = "<synthetic>"
@@ -154,6 +155,12 @@ class _Reader:
             return spot
         spot = self._thinking(value, spot)
         meta = value.get("isMeta") is True
+        if (command := claude_command(text_of(rest))) is not None:
+            return Spot(self.book.hang(command, number, spot, meta=True))
+        if spot.tail is not None and is_unanswered(spot.tail) and (told := claude_output(text_of(rest))) is not None:
+            answer(spot.tail, told)
+            self._account.carry(number, spot.tail)
+            return spot
         parts = said(rest, self._loser(number))
         meta = meta or text_of(rest).lstrip().startswith(("<command-", "<local-command-", "<bash-", "<task-"))
         return Spot(self.book.said(parts, number, spot, meta=meta))

@@ -30,6 +30,7 @@ from .codex_lines import (
 from .drafts import Draft, Spot, path_to
 from .lines import Line
 from .parts import Object, a_text, an_object, count, level, moment, objects, said, system_prompt, text_of
+from .shell import codex_command
 
 
 def read(lines: Iterable[Line], account: Account) -> Iterator[Book]:
@@ -209,6 +210,11 @@ class _Reader:
         elif kind == "instructions":
             self._reply = None
             self.book.note(text, number, system_prompt("codex"))
+        elif (command := codex_command(text)) is not None:
+            self._reply = None
+            draft = self.book.hang(command, number, self.book.spot, meta=True)
+            self._go_on(draft)
+            self._users[a_text(item.get("id"))] = self._users[_key(item)] = draft
         else:
             self._user(number, content, item, meta=kind == "meta")
 
