@@ -19,6 +19,7 @@ import anyio.to_thread
 from governors.tokens import Counter, TiktokenCounter, load_vocabulary
 
 from .agent.equipment import Equipment
+from .compaction.timing import Marks
 from .conversation import Conversation
 from .fallbacks import Opener, close_opened, openers
 from .hooks.contract import Hook
@@ -195,6 +196,7 @@ async def _warm(chosen: ChosenModel) -> None:
 
 
 def _toolset(workspace: Workspace, config: Config, extra: Sequence[Tool]) -> tuple[Toolset, tuple[str, ...]]:
+    from .tools.compact import compact
     from .tools.shell import sandbox_problem
     from .tools.skill import skill_tool
     from .tools.standard import standard_tools
@@ -207,6 +209,8 @@ def _toolset(workspace: Workspace, config: Config, extra: Sequence[Tool]) -> tup
     tools: list[Tool] = [
         *standard_tools(mode, config.tools.network),
     ]
+    if config.compaction.strategy != "off":
+        tools.append(compact)
     off = set(config.tools.disabled)
     on = frozenset(tool.spec.name for tool in (*tools, *extra) if tool.spec.name not in off) | {"skill"} - off
     tools.append(skill_tool(partial(skill_roots, workspace, _user_folder(), config.skills.folders), on))
@@ -264,7 +268,14 @@ def _equipment(
         ledger=ledger,
         fallbacks=fallbacks,
         fallback_on_refusal=config.fallback_on_refusal,
+        strategy=config.compaction.strategy,
+        marks=_marks(config),
     )
+
+
+def _marks(config: Config) -> Marks:
+    room = config.compaction
+    return Marks(room.block, room.idle, room.messages, room.keep, room.keep_tokens)
 
 
 def _context(channel: str) -> Callable[[str | None], str]:

@@ -66,7 +66,7 @@ async def talk(
     breaks the log on purpose (`prefix_law=False`)."""
     scripted = Scripted(script, otherwise=otherwise)
     chosen = scripted.chosen(**model)
-    overrides = {"tools.exec": "off", **(settings or {})}
+    overrides = {"tools.exec": "off", "compaction.strategy": "off", **(settings or {})}
     opened = Runtime.open(workspace, model=chosen, tools=tools, hooks=hooks, settings=overrides, environ={})
     async with opened as runtime:
         agent = await runtime.supervisor.agent("assistant", session)

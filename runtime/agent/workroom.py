@@ -106,8 +106,11 @@ class Workroom:
     def bench(self) -> Workbench:
         """What running calls needs."""
         given, session = self._equipment(), self._session
-        context = ToolContext(given.workspace, session.agent, session.id, (0, 0), self._read_back)
+        context = ToolContext(given.workspace, session.agent, session.id, (0, 0), self._read_back, self._want_room)
         return Workbench(session, given.toolset, context, self._announcer, self.hooks)
+
+    def _want_room(self, focus: str) -> None:
+        self.wish.focus = focus
 
     async def _read_back(self, what: str) -> str | None:
         """What `recall` finds, over the whole branch however little of it was read so far, blobs included."""

@@ -214,6 +214,17 @@ def conflicts(config: Config) -> list[str]:
                 f"{config.origin_of('limits.margin')}: limits.margin ({config.limits.margin:,}) is not smaller than "
                 f'the window of models."{name}" ({model.window:,})'
             )
+    room = config.compaction
+    if room.idle > room.block:
+        found.append(
+            f"{config.origin_of('compaction.idle')}: compaction.idle ({room.idle:g}) must not be above "
+            f"compaction.block ({room.block:g})"
+        )
+    if room.messages <= room.keep:
+        found.append(
+            f"{config.origin_of('compaction.messages')}: compaction.messages ({room.messages:,}) must be more than "
+            f"compaction.keep ({room.keep:,}), or each would be the reason for the next"
+        )
     return found
 
 

@@ -104,6 +104,22 @@ class SpendConfig(Table):
     agents: Mapping[Name, AgentSpendConfig] = Field(default_factory=dict)
 
 
+class CompactionConfig(Table):
+    """`[compaction]`: how room is made in a conversation that grows too long, and when.
+
+    `strategy`: `summary` (the model sums up what goes), `blank` (it is cleared), `off` (the oldest turns are cut
+    without a summary). `block` and `idle` are shares of what a request may take: from `block` on a call waits, from
+    `idle` on it is made while nobody talks and the cache is cold. `messages`: so many are a reason while nobody talks;
+    `keep` messages and `keep_tokens` tokens stay word for word at most."""
+
+    strategy: Literal["summary", "blank", "off"] = "summary"
+    block: float = Field(default=0.85, gt=0, lt=1, allow_inf_nan=False)
+    idle: float = Field(default=0.5, gt=0, lt=1, allow_inf_nan=False)
+    messages: int = Field(default=50, ge=2)
+    keep: int = Field(default=25, ge=1)
+    keep_tokens: int = Field(default=20_000, ge=1)
+
+
 class PromptConfig(Table):
     """`[prompt]`. `user_file`: whose USER.md is shown; `share`: how much of a model's window the sections may take,
     None for the usual."""
@@ -166,6 +182,7 @@ class Config(Table):
     limits: LimitsConfig = LimitsConfig.model_construct()
     economy: EconomyConfig = EconomyConfig.model_construct()
     spend: SpendConfig = SpendConfig.model_construct(agents={})
+    compaction: CompactionConfig = CompactionConfig.model_construct()
     prompt: PromptConfig = PromptConfig.model_construct()
     skills: SkillsConfig = SkillsConfig.model_construct()
     hooks: HooksConfig = HooksConfig.model_construct()

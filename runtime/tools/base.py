@@ -24,13 +24,15 @@ DEFAULT_TIMEOUT = 120.0
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """Where a call runs: the workspace it is confined to, and whose call it is. `recall` reads back what is out of
-    the model's view (see `runtime.session.view.recall`)."""
+    the model's view (see `runtime.session.view.recall`), `compact` asks for room before the next step, with what is to
+    be kept above all."""
 
     workspace: Path
     agent: str
     session: str
     call: tuple[int, int]  # (entry of the reply, index of the call in it)
     recall: Callable[[str], Awaitable[str | None]] | None = None
+    compact: Callable[[str], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
