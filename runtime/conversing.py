@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 
 import anyio
 import anyio.to_thread
@@ -21,6 +22,9 @@ from .choice import WeightsMissing
 from .errors import ConfigError, TurnFailed
 from .events import Notice, TurnFinished
 from .workspace import Workspace
+
+#: Settings for whoever asks once and leaves: nobody comes back to a cache that is kept warm.
+ASKED_ONCE = MappingProxyType({"economy.warming": False})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ async def answer_once(wish: Wish, text: str, *, as_json: bool) -> int:
 
 
 async def _answer(wish: Wish, text: str, *, as_json: bool) -> int:
-    async with _runtime(wish, channel="terminal", settings={"economy.warming": False}) as runtime:
+    async with _runtime(wish, channel="terminal", settings=ASKED_ONCE) as runtime:
         name = wish.agent or runtime.config.agent
         own_model = wish.model is None
         taken = await take_up(runtime, name, session=wish.session, resume=wish.resume, own_model=own_model)

@@ -142,12 +142,13 @@ async def caching_talk(
     tools: Sequence[Tool] = (),
     session: str | None = None,
     settings: dict[str, Any] | None = None,
+    environ: dict[str, str] | None = None,
     **model: Any,
 ) -> AsyncIterator[Talk]:
     """`talk` with a provider that caches, an agent that tells the time by its clock, and a prompt worth keeping."""
     settings = {"tools.exec": "off", **(settings or {})}
     chosen = provider.chosen(**model)
-    async with Runtime.open(workspace, model=chosen, tools=tools, settings=settings, environ={}) as runtime:
+    async with Runtime.open(workspace, model=chosen, tools=tools, settings=settings, environ=environ or {}) as runtime:
         agent = await runtime.supervisor.agent("assistant", session)
         agent.equipment = replace(agent.equipment, now=provider.clock, sleep=provider.clock.sleep)
         it = Talk(runtime, agent, provider)

@@ -13,10 +13,11 @@ import anyio
 import pytest
 
 from governors.wire.base import Abilities
-from runtime import Reply
+from runtime import Call, Reply, tool
 from runtime.agent.thrift import thrift_of
 from runtime.channels.recap import interrupted, recap
 from runtime.channels.reducer import ChatState, advance
+from runtime.conversing import ASKED_ONCE
 from runtime.events import CacheKeptWarm, TurnFinished
 from runtime.exports import as_model, transcript
 from runtime.exports.transcript import Mark, Said
@@ -330,3 +331,56 @@ def test_the_chat_says_it_in_a_line_and_counts_the_cost() -> None:
     assert "2 requests, 84k read, $0.0252" in line.text
     _, (line,) = advance(state, replace(event, cost=None, error="the provider is busy"), 0.0)
     assert "Then it failed: the provider is busy" in line.text
+
+
+async def test_nothing_is_sent_for_what_asks_once(tmp_path: Path) -> None:
+    """As `moonwake run` does: nobody comes back, whatever a file of settings wishes."""
+    (tmp_path / "own.toml").write_text("[economy]\nwarming = true\n")
+    environ = {"MOONWAKE_CONFIG": str(tmp_path / "own.toml")}
+    provider = Caching(Clock())
+    async with pausing(tmp_path, provider, settings=dict(ASKED_ONCE), environ=environ) as it:
+        await provider.clock.advance(291)
+        assert not await nothing_more(it)
+
+
+async def test_nothing_is_sent_while_a_tool_runs(tmp_path: Path) -> None:
+    """However long it takes: the turn goes on, and its next request comes by itself."""
+    provider, done = Caching(Clock(), otherwise="yes"), anyio.Event()
+
+    @tool(read_only=True)
+    async def wait() -> str:
+        """Wait."""
+        await done.wait()
+        return "at last"
+
+    async with caching_talk(tmp_path, provider, session="pause", cache=FIVE_MINUTES, tools=[wait]) as it:
+        await it.say(LONG)
+        provider.add(Call("wait", {}), "done")
+        async with anyio.create_task_group() as group:
+            group.start_soon(it.say, "wait for it")
+            await until(lambda: len(it.model.requests) == 2)
+            for _ in range(3):
+                await provider.clock.advance(291)
+            assert not warmings(it)
+            done.set()
+        await pause(it, 291, sent=1)
+
+
+@pytest.mark.parametrize(
+    ("wire", "abilities", "sent"),
+    [
+        ("anthropic", Abilities(thinking="budget"), 0),  # the budget has to be below the limit
+        ("anthropic", Abilities(thinking="adaptive"), 1),
+        ("openai_chat", Abilities(thinking="effort"), 1),
+        ("openai_responses", Abilities(thinking="effort"), 1),
+    ],
+)
+async def test_a_warming_is_legal_whatever_is_thought(
+    tmp_path: Path, wire: str, abilities: Abilities, sent: int
+) -> None:
+    """The scripted model refuses what breaks a rule of its wire, and the refusal would stand in the outcome."""
+    provider = Caching(Clock())
+    options: dict[str, Any] = {"abilities": abilities, "settings": {"thinking": "high"}, "max_output": 8_000}
+    async with pausing(tmp_path, provider, wire=wire, **options) as it:
+        await pause(it, 291, sent=sent)
+        assert [outcome.problem for outcome in outcomes(it)] == [None] * sent
