@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, Literal
 
 from ..channels.sanitize import one_line
+from ..channels.wording import plural
 from ..config import Config, load_config
 from ..errors import MoonwakeError
 from ..ledger import Left
@@ -89,7 +90,7 @@ def print_cost(on: Shelf, by: By, period: Period, environ: Mapping[str, str], *,
     for each in found.unread:
         say(f"not counted, as it cannot be read: {each}")
     if found.broken:
-        say(f"not counted: {found.broken} lines of calls that cannot be read (moonwake sessions verify)")
+        say(f"not counted: {plural(found.broken, 'line')} of calls that cannot be read (moonwake sessions verify)")
     return 0
 
 
