@@ -10,16 +10,19 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import anyio
 import anyio.to_thread
 
 from .config import Config
 from .errors import ConfigError, ModelUnavailable
-from .providers.base import ChosenModel, ModelInfo, Provider
+from .providers.base import ChosenModel, ModelInfo, Provider, Wire
 from .providers.catalog import KNOWN_PROVIDERS, lookup
-from .providers.discover import PORTS, FoundServer, find_servers
+from .providers.discover import PORTS, FoundServer, ask_server, find_servers
+
+if TYPE_CHECKING:
+    from .providers.transport import NetworkProvider
 
 LOCAL = "local"
 SMALL = "smollm2"
@@ -54,7 +57,7 @@ async def choose_model(around: Surroundings, wanted: str | None = None) -> Chose
     for provider in _providers_with_keys(around):
         variable = _key_variable(around.config, provider)
         model = KNOWN_PROVIDERS[provider].default_model
-        return _keyed(around, provider, model, f"{variable} is set")
+        return await _keyed(around, provider, model, f"{variable} is set")
     servers = await find_servers(around.ports)
     for server in servers:
         if server.models:
@@ -69,12 +72,12 @@ async def _named(around: Surroundings, name: str, origin: str) -> ChosenModel:
     config = around.config
     if provider == LOCAL or name == LOCAL:
         return await _embedded(around, origin, model or None)
-    if provider in KNOWN_PROVIDERS or provider in config.providers:
+    if provider in KNOWN_PROVIDERS or (provider in config.providers and not _discovered(config, provider)):
         if not model:
             if provider not in KNOWN_PROVIDERS:
                 raise ConfigError(f"name the model too: {provider}/MODEL (model, {origin})")
             model = KNOWN_PROVIDERS[provider].default_model
-        return _keyed(around, provider, model, origin)
+        return await _keyed(around, provider, model, origin)
     servers = await find_servers(around.ports)
     for server in servers:
         if provider == server.kind and (not model or model in server.models):
@@ -83,7 +86,7 @@ async def _named(around: Surroundings, name: str, origin: str) -> ChosenModel:
             return _served(around, server, name, origin)
     for known in KNOWN_PROVIDERS:
         if name in _catalog_ids(known):
-            return _keyed(around, known, name, origin)
+            return await _keyed(around, known, name, origin)
     raise ModelUnavailable(_unknown(around, name, origin, servers))
 
 
@@ -128,8 +131,18 @@ def _overrides(config: Config, provider: str, model: str) -> dict[str, Any]:
     return given
 
 
-def _keyed(around: Surroundings, provider: str, model: str, why: str) -> ChosenModel:
-    own = around.config.providers.get(provider)
+def _discovered(config: Config, provider: str) -> bool:
+    """Whether settings without an address are about a server that is found on this machine."""
+    return provider in _SERVER_KINDS and config.providers[provider].base_url is None
+
+
+def _wire(config: Config, provider: str) -> dict[str, Any]:
+    """The protocol that the user set for a provider, as `lookup` takes it; a model's own setting comes before it."""
+    own = config.providers.get(provider)
+    return {} if own is None or own.wire is None else {"wire": own.wire}
+
+
+async def _keyed(around: Surroundings, provider: str, model: str, why: str) -> ChosenModel:
     known = KNOWN_PROVIDERS.get(provider)
     variable = _key_variable(around.config, provider)
     key = around.environ.get(variable or "", "").strip()
@@ -139,10 +152,25 @@ def _keyed(around: Surroundings, provider: str, model: str, why: str) -> ChosenM
             f"the model {provider}/{model} ({why}) needs a key: set {variable} in the environment, "
             "or leave the model out to use a local one"
         )
-    overrides = _overrides(around.config, provider, model)
-    wire = (own.wire if own is not None else None) or (known.wire if known is not None else "openai_chat")
-    info = lookup(provider, model, {**overrides, "base_url": base_url, "wire": wire})
+    given = {**_wire(around.config, provider), **_overrides(around.config, provider, model), "base_url": base_url}
+    info = lookup(provider, model, given)
+    if info.guessed and base_url is not None and (known is None or base_url != known.base_url):
+        info = lookup(provider, model, {**await ask_of_model(info.wire, base_url, key, model), **given})
+    if info.only is not None:
+        raise ModelUnavailable(
+            f"the model {provider}/{model} ({why}) is served over the protocol {info.only} alone, which Moonwake does "
+            f'not speak. Name another model, or set wire in [models."{provider}/{model}"] if the server speaks one of: '
+            + ", ".join(get_args(Wire))
+        )
     return ChosenModel(info, _client(around.config, info, provider, key, base_url, variable), why)
+
+
+async def ask_of_model(wire: str, base_url: str, key: str, model: str) -> dict[str, Any]:
+    """What a server of the user's own tells of `model`, as `lookup` takes it; nothing where it cannot be asked."""
+    if wire == "anthropic":  # those servers list no windows
+        return {}
+    server = await ask_server(base_url, key)
+    return server.told(model) if server is not None else {}
 
 
 def _base_url(around: Surroundings, provider: str) -> str | None:
@@ -159,13 +187,22 @@ def _base_url(around: Surroundings, provider: str) -> str | None:
 def _client(
     config: Config, info: ModelInfo, provider: str, key: str, base_url: str | None, variable: str | None
 ) -> Provider:
-    if info.wire == "anthropic":
+    make = _client_class(info.wire)
+    return _guarded(config, make(provider, key, base_url, key_variable=variable), key, base_url)
+
+
+def _client_class(wire: str) -> type[NetworkProvider]:
+    if wire == "anthropic":
         from .providers.anthropic import Anthropic
 
-        return _guarded(config, Anthropic(provider, key, base_url, key_variable=variable), key, base_url)
+        return Anthropic
+    if wire == "openai_responses":
+        from .providers.openai_responses import OpenAIResponses
+
+        return OpenAIResponses
     from .providers.openai_chat import OpenAIChat
 
-    return _guarded(config, OpenAIChat(provider, key, base_url, key_variable=variable), key, base_url)
+    return OpenAIChat
 
 
 def _guarded(config: Config, client: Provider, key: str, base_url: str | None) -> Provider:
@@ -180,7 +217,7 @@ def _guarded(config: Config, client: Provider, key: str, base_url: str | None) -
 
 
 def _served(around: Surroundings, server: FoundServer, model: str, why: str) -> ChosenModel:
-    given = _overrides(around.config, server.kind, model)
+    given = {**_wire(around.config, server.kind), **_overrides(around.config, server.kind, model)}
     found = {**server.told(model), "base_url": server.url, "wire": "openai_chat"}
     price = {"plain": 0.0, "output": 0.0}  # the machine is the user's own
     info = lookup(server.kind, model, {"price": price, **found, **given})

@@ -13,7 +13,7 @@ from typing import Any
 
 from .channels.plain import write_text
 from .channels.sanitize import clean
-from .choice import LOCAL, Surroundings, choose_model
+from .choice import LOCAL, Surroundings, ask_of_model, choose_model
 from .config import Config, load_config
 from .errors import MoonwakeError
 from .providers.base import ModelInfo, Price, PriceTier
@@ -40,8 +40,12 @@ async def explained(folder: Path, reference: str, environ: Mapping[str, str]) ->
     own = config.models.get(f"{provider}/{model}") or config.models.get(model)
     settings = own.model_dump(exclude_none=True) if own is not None else {}
     if (served := config.providers.get(provider)) is not None:
-        settings |= {"base_url": served.base_url, "wire": served.wire}
+        settings = {"base_url": served.base_url, "wire": served.wire} | settings
     told: dict[str, Any] = {}
+    if served is not None and served.base_url is not None:
+        info = explain(provider, model, settings).info
+        key = environ.get(served.key_env or "", "").strip()
+        told = await ask_of_model(info.wire, served.base_url, key, model) if info.guessed else {}
     if provider in dict(PORTS) and provider not in config.providers:
         for server in await find_servers(PORTS):
             if server.kind == provider and model in server.models:

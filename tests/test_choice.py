@@ -7,13 +7,17 @@ from typing import Any
 
 import pytest
 
+from governors.messages import Text, UserMessage
+from governors.wire import WIRES
 from runtime.choice import Surroundings, WeightsMissing, choose_model
 from runtime.config import load_config
 from runtime.errors import ConfigError, ModelUnavailable
 from runtime.providers.admission import Limits
+from runtime.providers.base import Finished, Request
 from runtime.providers.local import is_installed
 from runtime.providers.weights import use_model
 from tests.providers.local_files import write_gguf
+from tests.providers.response_events import response, said
 from tests.servers import Connection, Seen, serve
 
 
@@ -109,6 +113,103 @@ async def test_settings_of_a_model_override_the_catalog(tmp_path: Path) -> None:
     flags = {"providers.mine.base_url": "http://127.0.0.1:1/v1"}
     info = (await choose_model(around(tmp_path, flags=flags), "mine/some-model")).info
     assert (info.window, info.max_output, info.abilities.tools) == (5000, 700, False)
+
+
+async def test_what_the_server_of_ones_own_tells_is_asked_for_where_nothing_else_does(tmp_path: Path) -> None:
+    """With its key; what the settings say comes first, and a server that cannot be asked leaves the guess."""
+
+    async def gateway(seen: Seen, connection: Connection) -> None:
+        if (seen.path, seen.headers.get("authorization")) == ("/v1/models", "Bearer secret"):
+            listed = [{"id": "big", "context_length": 50_000}, {"id": "other"}]
+            await connection.respond(body={"object": "list", "data": listed})
+        else:
+            await connection.respond(404)
+
+    async with serve(gateway) as server:
+        flags = {"providers.mine.base_url": f"{server.url}/v1", "providers.mine.key_env": "MINE"}
+        mine = around(tmp_path, environ={"MINE": "secret"}, flags=flags)
+        info = (await choose_model(mine, "mine/big")).info
+        assert (info.window, info.guessed) == (50_000, False)
+        assert (await choose_model(mine, "mine/other")).info.guessed
+        keyless = around(tmp_path, flags=flags)
+        assert (await choose_model(keyless, "mine/big")).info.window == 32_768
+        asked = len(server.seen)
+        (tmp_path / "moonwake.toml").write_text('[models."mine/big"]\nwindow = 9000\n')
+        set_ = around(tmp_path, environ={"MINE": "secret"}, flags=flags)
+        assert (await choose_model(set_, "mine/big")).info.window == 9_000
+        assert len(server.seen) == asked
+
+
+@pytest.mark.parametrize(
+    ("settings", "model", "wire"),
+    [
+        ("", "openai/gpt-6.1-sol", "openai_responses"),
+        ('[providers.openai]\nwire = "openai_chat"', "openai/gpt-6.1-sol", "openai_chat"),
+        ('[models."openai/gpt-6.1-sol"]\nwire = "openai_chat"', "openai/gpt-6.1-sol", "openai_chat"),
+        ('[providers.openai]\nbase_url = "http://127.0.0.1:1/v1"', "openai/gpt-6.1-sol", "openai_chat"),
+        ('[providers.mine]\nbase_url = "http://127.0.0.1:1/v1"', "mine/some", "openai_chat"),
+        (
+            '[providers.mine]\nbase_url = "http://127.0.0.1:1/v1"\nwire = "openai_responses"\n'
+            '[models."mine/other"]\nwire = "anthropic"',
+            "mine/some",
+            "openai_responses",
+        ),
+        (
+            '[providers.mine]\nbase_url = "http://127.0.0.1:1/v1"\nwire = "openai_responses"\n'
+            '[models."mine/some"]\nwire = "anthropic"',
+            "mine/some",
+            "anthropic",
+        ),
+    ],
+)
+async def test_a_model_is_spoken_to_as_its_server_speaks_or_as_one_says(
+    tmp_path: Path, settings: str, model: str, wire: str
+) -> None:
+    (tmp_path / "no-user.toml").write_text(settings)  # a project may set no addresses
+    chosen = await choose_model(around(tmp_path, environ={"OPENAI_API_KEY": "k"}), model)
+    assert chosen.info.wire == wire
+
+
+async def test_openais_own_models_answer_over_responses(tmp_path: Path) -> None:
+    """The whole way: choice, encoder, provider, on the path that the wire says."""
+    (tmp_path / "moonwake.toml").write_text('[models."openai/gpt-6.1-sol"]\nwire = "openai_responses"')
+    answer = response([said("hello")])
+
+    async def handle(_: Seen, connection: Connection) -> None:
+        await connection.respond(body=answer)
+
+    async with serve(handle) as server:
+        environ = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": f"{server.url}/v1"}
+        chosen = await choose_model(around(tmp_path, environ=environ), "openai/gpt-6.1-sol")
+        wire = WIRES[chosen.info.wire]
+        parts = wire.encode([UserMessage((Text("hi"),))], system="be brief", tools=(), abilities=chosen.info.abilities)
+        body = wire.body(parts, model=chosen.info.id, max_output=99, abilities=chosen.info.abilities)
+        async with chosen.provider.stream(Request.of(chosen.info, body)) as events:
+            last = [event async for event in events][-1]
+        await chosen.provider.close()
+    assert isinstance(last, Finished) and last.problem is None
+    assert last.message.text == "hello"
+    assert [seen.path for seen in server.seen] == ["/v1/responses"]
+
+
+async def test_a_model_that_speaks_nothing_of_ours_is_refused_in_words(tmp_path: Path) -> None:
+    model = "google/deep-research-preview-04-2026"
+    environ = {"GEMINI_API_KEY": "k"}
+    with pytest.raises(ModelUnavailable, match=r"google_interactions alone.*set wire in \[models"):
+        await choose_model(around(tmp_path, environ=environ), model)
+    (tmp_path / "moonwake.toml").write_text(f'[models."{model}"]\nwire = "openai_chat"\n')
+    assert (await choose_model(around(tmp_path, environ=environ), model)).info.wire == "openai_chat"
+
+
+async def test_a_server_that_is_found_may_be_asked_over_another_protocol(tmp_path: Path) -> None:
+    """By a setting of the kind of server, or of the model, without an address."""
+    async with serve(models) as server:
+        ports = (("ollama", server.port),)
+        for settings in ("[providers.ollama]", '[models."ollama/qwen3:8b"]'):
+            (tmp_path / "moonwake.toml").write_text(f'{settings}\nwire = "openai_responses"\n')
+            for wanted in (None, "ollama/qwen3:8b"):
+                chosen = await choose_model(around(tmp_path, ports=ports), wanted)
+                assert (chosen.name, chosen.info.wire) == ("ollama/qwen3:8b", "openai_responses")
 
 
 async def test_without_anything_the_embedded_model_is_wanted_and_its_command_named(tmp_path: Path) -> None:

@@ -64,4 +64,4 @@ def test_what_is_guessed_resold_or_out_of_reach_is_said_first(show: Show, tmp_pa
     assert "does not know it" in show("mine/some")
     resold = " ".join(show("openrouter/anthropic/claude-sonnet-5.5").split())  # it may be wrapped anywhere
     assert "those of anthropic/claude-sonnet-5-5" in resold
-    assert "only the protocol openai_responses" in show("openai/gpt-5.3-codex")
+    assert "only the protocol google_interactions" in " ".join(show("google/deep-research-preview-04-2026").split())

@@ -74,8 +74,9 @@ else:
 
 
 class ModelConfig(Table):
-    """Figures are tokens."""
+    """Figures are tokens. `wire`: the protocol to speak with it, whatever is known of it."""
 
+    wire: Literal["anthropic", "openai_chat", "openai_responses"] | None = None
     window: int | None = Field(default=None, ge=256)
     max_output: int | None = Field(default=None, ge=1)
     token_factor: float | None = Field(default=None, ge=0.5, le=4, allow_inf_nan=False)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from .reply import BROKEN, run_out
+from .transport import is_loopback
 
 if TYPE_CHECKING:
     import httpx2
@@ -58,31 +59,55 @@ async def find_servers(
         with anyio.move_on_after(within):
             async with anyio.create_task_group() as group:
                 for place, (kind, port) in enumerate(ports):
-                    group.start_soon(_probe, client, kind, f"http://{host}:{port}", place, found)
+                    group.start_soon(_probe, client, kind, f"http://{host}:{port}/v1", place, found)
     return tuple(found[place] for place in sorted(found))
 
 
-def _make_client() -> httpx2.AsyncClient:
-    """Its import and making are slow, so this runs in a thread, before the clock starts."""
+async def ask_server(url: str, key: str = "", *, within: float = 2.0) -> FoundServer | None:
+    """What the server at `url`, wherever it is, tells of its models; None if nothing came within `within` seconds."""
+    found: dict[int, FoundServer] = {}
+    try:
+        client = await anyio.to_thread.run_sync(_make_client, url, key)
+    except ValueError:  # no URL, or a key that no header can hold: the first call tells it
+        return None
+    async with client:
+        with anyio.move_on_after(within):
+            await _probe(client, "openai", url.rstrip("/"), 0, found)
+    return found.get(0)
+
+
+def _make_client(url: str | None = None, key: str = "") -> httpx2.AsyncClient:
+    """Its import and making are slow, so this runs in a thread, before the clock starts. Without `url` it is for plain
+    http on this machine only. Raises `ValueError`."""
     import httpx2
 
-    return httpx2.AsyncClient(trust_env=False, verify=False, follow_redirects=False)  # plain http, this machine only
+    if url is None or is_loopback(url):
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        return httpx2.AsyncClient(trust_env=False, verify=False, follow_redirects=False, headers=headers)
+    return httpx2.AsyncClient(follow_redirects=False, headers={"authorization": f"Bearer {key}"} if key else {})
 
 
-async def _probe(client: httpx2.AsyncClient, kind: str, root: str, place: int, found: dict[int, FoundServer]) -> None:
+async def _probe(client: httpx2.AsyncClient, kind: str, url: str, place: int, found: dict[int, FoundServer]) -> None:
     """Ask for the models first; what else the server tells improves the entry while there is time."""
-    answer = await _ask(client, "GET", f"{root}/v1/models")
+    root = url.removesuffix("/v1")
+    answer = await _ask(client, "GET", f"{url}/models")
     listed = answer.get("data") if isinstance(answer, Mapping) else None
     if not isinstance(listed, list):
         return
     entries = [each for each in listed if isinstance(each, Mapping) and isinstance(each.get("id"), str)]
     models = tuple(str(each["id"]) for each in entries)
     if entries or answer.get("object") == "list":
-        windows = {str(each["id"]): size for each in entries if (size := _size(each.get("max_model_len")))}
-        server = FoundServer(f"{root}/v1", _kind(kind, entries), models, windows)
+        windows = {str(each["id"]): size for each in entries if (size := _listed(each))}
+        server = FoundServer(url, _kind(kind, entries), models, windows)
         found[place] = server
         if ask := _MORE.get(server.kind):
             found[place] = await ask(client, root, server)
+
+
+def _listed(entry: Mapping[str, Any]) -> int | None:
+    """The window of a model in a list: vLLM, gateways, Groq and Mistral each have a name for it."""
+    names = ("max_model_len", "context_length", "context_window", "max_context_length")
+    return next((size for name in names if (size := _size(entry.get(name)))), None)
 
 
 def _kind(expected: str, entries: Sequence[Mapping[str, Any]]) -> str:

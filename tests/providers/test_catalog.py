@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from governors.messages import Usage
-from governors.wire.base import Abilities
+from governors.wire import WIRES
+from governors.wire.base import THINKING_LEVELS, Abilities
 from runtime.errors import ConfigError
 from runtime.providers.base import CacheTerms, Price
 from runtime.providers.catalog import KNOWN_PROVIDERS, UNKNOWN, USUAL_OUTPUT, known_models, lookup
@@ -59,7 +60,10 @@ def test_prices_of_cache_reads_and_writes_stand_in_order() -> None:
         ("anthropic", "claude-sonnet-5-5", {"thinking": "adaptive", "sampling": False, "binds_prefix": True}),
         ("anthropic", "claude-haiku-4-5", {"thinking": "budget", "sampling": True, "prefill": True}),
         ("anthropic", "claude-fable-5-2", {"forced_tool": False, "system_after_user": True}),
-        ("openai", "gpt-6-sol", {"thinking_with_tools": False, "developer_role": True, "sampling": False}),
+        ("openai", "gpt-6-sol", {"thinking_with_tools": True, "developer_role": True, "sampling": False}),
+        ("openai", "gpt-6.2-sol", {"binds_prefix": True, "drop_block": False, "inline_tools": True}),
+        ("openai", "gpt-5.6-luna", {"cache_marks": True, "cache_key": True, "inline_tools": True, "summaries": True}),
+        ("openai", "gpt-5.5", {"cache_marks": False, "cache_key": True, "inline_tools": False, "binds_prefix": False}),
         ("openai", "gpt-5.2", {"thinking_with_tools": True, "max_tokens_field": "max_completion_tokens"}),
         ("openai", "gpt-4.1", {"thinking": "none", "sampling": True, "images": True}),
         ("mistral", "mistral-large-latest", {"id_pattern": "[A-Za-z0-9]{9}", "developer_role": False}),
@@ -195,7 +199,7 @@ def test_a_price_may_be_told_in_part() -> None:
         ("anthropic/claude-sonnet-5-5", (300, 3_600), True, 1_024),
         ("anthropic/claude-haiku-4-5", (300, 3_600), True, 4_096),
         ("anthropic/claude-opus-5-5", (300, 3_600), True, 512),
-        ("openai/gpt-6.1-sol", (1_800,), False, 1_024),
+        ("openai/gpt-6.1-sol", (1_800, 43_200), False, 1_024),
         ("openai/gpt-5.2", (300,), False, 1_024),
         ("google/gemini-3.8-flash", (300,), False, 4_096),
         ("openrouter/anthropic/claude-sonnet-5.5", (300,), False, 1_024),
@@ -240,12 +244,71 @@ def test_every_fact_has_a_source() -> None:
     assert (resold["window"], resold["price"]) == ("model", "guess")
 
 
-def test_models_that_only_another_protocol_serves_say_so() -> None:
-    """Their prices are known for replays; a compatible server of one's own may serve them all the same."""
-    info = lookup("openai", "gpt-5.3-codex")
-    assert (info.only, info.price is not None) == ("openai_responses", True)
-    assert lookup("openai", "gpt-5.3-codex", {"base_url": "http://localhost:1/v1"}).only is None
-    assert lookup("openai", "gpt-5.2").only is None
+@pytest.mark.parametrize(
+    ("provider", "model", "told", "wire", "only"),
+    [
+        ("openai", "gpt-6.1-sol", {}, "openai_responses", None),
+        ("openai", "newer-than-the-catalog", {}, "openai_responses", None),
+        ("openai", "gpt-5.3-codex", {}, "openai_responses", None),
+        ("openai", "gpt-6.1-sol", {"base_url": "https://eu.api.openai.com/v1"}, "openai_responses", None),
+        ("openai", "gpt-6.1-sol", {"base_url": "http://localhost:1/v1"}, "openai_chat", None),
+        ("openai", "gpt-5.3-codex", {"base_url": "http://localhost:1/v1"}, "openai_chat", None),
+        ("openai", "gpt-5.3-codex", {"wire": "openai_chat"}, "openai_chat", None),
+        ("google", "deep-research-preview-04-2026", {}, "openai_chat", "google_interactions"),
+        ("google", "deep-research-preview-04-2026", {"wire": "openai_chat"}, "openai_chat", None),
+        ("openrouter", "openai/gpt-5.3-codex", {}, "openai_chat", None),
+        ("minimax", "MiniMax-M3", {}, "anthropic", None),
+        ("nobody", "nothing", {}, "openai_chat", None),
+    ],
+)
+def test_the_protocol_follows_from_who_serves(
+    provider: str, model: str, told: dict[str, Any], wire: str, only: str | None
+) -> None:
+    """The vendor's own servers speak Responses, those that stand in Chat Completions; what the user says holds."""
+    info = lookup(provider, model, told)
+    assert (info.wire, info.only) == (wire, only)
+
+
+def test_what_differs_over_one_protocol_is_of_that_and_of_the_vendor_alone() -> None:
+    """Over Chat Completions, or at a compatible server, nothing is asked for that may be refused."""
+    there = lookup("openai", "gpt-6.2-sol")
+    assert there.cache.offered == (1_800, 43_200)
+    for told in ({"wire": "openai_chat"}, {"wire": "openai_responses", "base_url": "http://localhost:1/v1"}):
+        info = lookup("openai", "gpt-6.2-sol", told)
+        assert info.cache.offered == (1_800,)
+        named = ("cache_marks", "summaries", "inline_tools", "binds_prefix", "thinking_with_tools")
+        assert {name: getattr(info.abilities, name) for name in named} == dict.fromkeys(named, False)
+    sources = {fact.name: fact.source for fact in explain("openai", "gpt-6.2-sol").facts}
+    assert (sources["wire"], sources["abilities.cache_marks"], sources["cache.chosen"]) == (
+        "provider",
+        "model",
+        "model",
+    )
+    assert {fact.name: fact.source for fact in explain("openai", "gpt-5.3-codex").facts}["wire"] == "model"
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("gpt-6.2-sol", ("low", "low", "medium", "high", "max")),
+        ("gpt-5.6-sol", ("none", "low", "medium", "high", "max")),
+        ("gpt-5.4", ("none", "low", "medium", "high", "xhigh")),
+        ("gpt-5", ("minimal", "low", "medium", "high", "high")),
+        ("gpt-5-pro", ("high",) * 5),
+        ("o3", ("low", "low", "medium", "high", "high")),
+        ("gpt-4.1", (None,) * 5),
+    ],
+)
+def test_levels_of_thinking_are_words_that_the_model_takes(model: str, words: tuple[str | None, ...]) -> None:
+    """From off to max; what cannot do without is asked for its least."""
+    info = lookup("openai", model)
+    asked = []
+    for level in THINKING_LEVELS:
+        body = WIRES[info.wire].body(
+            {"input": []}, model=model, max_output=99, abilities=info.abilities, thinking=level
+        )
+        asked.append(body.get("reasoning", {}).get("effort"))
+    assert tuple(asked) == words
 
 
 #: Words that begin the names of models. In prose and in data they are welcome, in code they decide nothing.

@@ -2,8 +2,9 @@
 
 `models.json` has windows, output limits, prices and abilities as the vendors published them in November 2026;
 `providers.json` has where each provider is, which variable holds its key, and its quirks. Both are read and
-validated on first use. A model's abilities are: the defaults, then its provider's, then its own, then the user's; its
-cache terms likewise. `explain.py` tells of each fact where it comes from.
+validated on first use. A model's abilities are: the defaults, then its provider's, then its own, then those over the
+protocol that is spoken with it, then the user's; its cache terms likewise. `explain.py` tells of each fact where it
+comes from.
 
 An unknown model at a known provider gets that provider's smallest current window. An unknown model of an unknown
 server gets 32,768 tokens: it holds our longest prompt with tools and some turns, and the two mistakes differ in
@@ -16,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
@@ -24,9 +25,9 @@ from pydantic import TypeAdapter, ValidationError
 from governors.wire.base import Abilities
 
 from ...errors import ConfigError
-from ..base import CacheTerms, ModelInfo
+from ..base import CacheTerms, ModelInfo, Wire
 from .prices import full_price
-from .schema import Guess, ModelEntry, ProviderEntry
+from .schema import Differences, Guess, ModelEntry, ProviderEntry
 
 UNKNOWN = Guess(window=32_768, max_output=4_096)
 UNKNOWN_FACTOR = 1.4  # an older vocabulary's tokens for one of o200k_base, on text that is not English
@@ -54,23 +55,29 @@ def lookup(provider: str, model_id: str, overrides: Mapping[str, Any] | None = N
     limit = entry.max_output if entry else guess.max_output
     base_url = where.base_url if where else None
     listed = entry.price if entry else None
+    settled = "wire" in given or _elsewhere(given, base_url)  # who says so knows what the server speaks
+    wire = given.get("wire") or spoken(where, entry, away=settled)
+    over = differences(where, entry, {**given, "wire": wire})
     known: dict[str, Any] = {
-        "wire": where.wire if where else "openai_chat",
+        "wire": wire,
         "base_url": base_url,
         "token_factor": (entry.token_factor if entry else None) or (where.token_factor if where else UNKNOWN_FACTOR),
         "max_output": min(limit, USUAL_OUTPUT, max(1, window // 4)) if isinstance(window, int) else limit,
         "reasons": bool(entry and entry.reasons),
         "offers": entry.offers if entry else (),
         "fallbacks": entry.fallbacks if entry else (),
-        "only": entry.only if entry and not _elsewhere(given, base_url) else None,
+        "only": entry.only if entry and entry.only != wire and not settled else None,
         **{key: value for key, value in given.items() if key not in FLAT_ABILITIES},
         "id": model_id,
         "provider": provider,
         "window": window,
         "guessed": entry is None and "window" not in given,
         "price": full_price(given["price"], listed) if "price" in given else listed,
-        "cache": (where.cache if where else {}) | (entry.cache if entry else {}) | _plain(given.get("cache")),
-        "abilities": _abilities(where, entry, given),
+        "cache": (where.cache if where else {})
+        | (entry.cache if entry else {})
+        | over.cache
+        | _plain(given.get("cache")),
+        "abilities": _abilities(where, entry, over, given),
     }
     try:
         info = _adapter().validate_python(known)
@@ -113,11 +120,30 @@ def _plain(given: Any) -> dict[str, Any]:
 
 
 def _elsewhere(given: Mapping[str, Any], home: str | None) -> bool:
-    """Whether a server of another address stands in for the provider."""
-    return urlsplit(str(given.get("base_url", home))).hostname != urlsplit(str(home)).hostname
+    """Whether a server of another address stands in for the provider (a vendor's regions are below its own name)."""
+    host, own = (urlsplit(str(url)).hostname or "" for url in (given.get("base_url", home), home))
+    return host != own and not host.endswith(f".{own}")
 
 
-def _abilities(where: ProviderEntry | None, entry: ModelEntry | None, given: Mapping[str, Any]) -> dict[str, Any]:
+def spoken(where: ProviderEntry | None, entry: ModelEntry | None, *, away: bool) -> Wire:
+    """The protocol to speak where the user chose none. `away`: a server of another address stands in."""
+    if where is None:
+        return "openai_chat"
+    if away:
+        return where.wire_elsewhere or where.wire
+    return next((wire for wire in get_args(Wire) if entry is not None and wire == entry.only), where.wire)
+
+
+def differences(where: ProviderEntry | None, entry: ModelEntry | None, given: Mapping[str, Any]) -> Differences:
+    """What is different about a model over the protocol that `given` names."""
+    if where is None or entry is None or _elsewhere(given, where.base_url):
+        return Differences()
+    return next((each for wire, each in entry.over.items() if wire == given.get("wire")), Differences())
+
+
+def _abilities(
+    where: ProviderEntry | None, entry: ModelEntry | None, over: Differences, given: Mapping[str, Any]
+) -> dict[str, Any]:
     abilities: dict[str, Any] = asdict(Abilities())
     if where:
         abilities |= where.abilities
@@ -125,6 +151,7 @@ def _abilities(where: ProviderEntry | None, entry: ModelEntry | None, given: Map
             abilities |= where.at_home
     if entry:
         abilities |= entry.abilities
+    abilities |= over.abilities
     abilities |= {key: given[key] for key in FLAT_ABILITIES if key in given}
     abilities |= _plain(given.get("abilities"))
     if not abilities["images"] and "documents" not in _plain(given.get("abilities")):

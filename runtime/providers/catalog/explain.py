@@ -9,7 +9,7 @@ from typing import Any
 from governors.wire.base import Abilities
 
 from ..base import CacheTerms, ModelInfo
-from . import FLAT_ABILITIES, lookup, model_entry, provider_entry
+from . import FLAT_ABILITIES, differences, lookup, model_entry, provider_entry
 
 SETTINGS, SERVER, MODEL, PROVIDER, GUESS = "settings", "server", "model", "provider", "guess"
 
@@ -50,6 +50,9 @@ def explain(
     info = lookup(provider, model_id, {**said, **set_})
     where, entry = provider_entry(provider), model_entry(provider, model_id)
     of_model = _names(entry.model_dump(exclude_unset=True)) if entry else set()
+    of_model |= _names(differences(where, entry, {**said, **set_, "wire": info.wire}).model_dump(exclude_unset=True))
+    if entry is not None and info.wire == entry.only:
+        of_model.add("wire")
     if where is not None and where.resells:
         of_model -= {"price"}
     of_provider = _names(where.model_dump(exclude_unset=True)) if where else set()

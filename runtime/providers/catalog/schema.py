@@ -40,9 +40,17 @@ class Guess(_Entry):
     max_output: int = Field(default=4_096, gt=0)
 
 
+class Differences(_Entry):
+    """What is different about a model over one protocol."""
+
+    abilities: AbilityChanges = {}
+    cache: CacheChanges = {}
+
+
 class ModelEntry(_Entry):
     """One model. `max_output` is the most it can be asked for; `abilities` and `cache` are what differs from its
-    provider's. The others are as in `ModelInfo`."""
+    provider's. `over` has what differs from those over one protocol, at the vendor's own address. The others are as in
+    `ModelInfo`."""
 
     provider: str
     id: str
@@ -56,13 +64,15 @@ class ModelEntry(_Entry):
     offers: tuple[str, ...] = ()
     fallbacks: tuple[str, ...] = ()
     only: str | None = None
+    over: dict[Wire, Differences] = {}
 
 
 class ProviderEntry(_Entry):
     """One provider. `key_variable` and `base_url_variable` name environment variables.
 
     `abilities` are its quirks; `at_home` those that hold only at its own address, not at a compatible server that
-    stands in for it. `cache`: what it keeps of prompts. `resells`: its model ids are `vendor/model`.
+    stands in for it. `cache`: what it keeps of prompts. `resells`: its model ids are `vendor/model`. `wire` is spoken
+    at its own address, `wire_elsewhere` (left out: the same) with a server that stands in.
     """
 
     name: str
@@ -71,6 +81,7 @@ class ProviderEntry(_Entry):
     base_url: str
     base_url_variable: str | None = None
     wire: Wire
+    wire_elsewhere: Wire | None = None
     default_model: str
     token_factor: float = Field(gt=0)
     guess: Guess = Guess.model_construct(window=32_768, max_output=4_096)

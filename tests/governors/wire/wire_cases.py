@@ -64,6 +64,7 @@ RESPONSES = [
     ),
     Abilities(system_anywhere=True, developer_role=True, inline_tools=True, schema_references=False),
     Abilities(inline_tools=True),
+    Abilities(cache_marks=True, developer_role=True, inline_tools=True, thinking="effort", summaries=True),
     Abilities(images=True, max_images=MANY, system_anywhere=True, strict_alternation=True),
 ]
 CASES = [
