@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from .errors import MoonwakeError
     from .hooks.contract import Hook, HookContext, Refused
     from .providers.base import ChosenModel
+    from .providers.chaos import Chaos
     from .providers.scripted import Call, Reply, Scripted
     from .tools.base import Tool, ToolContext, ToolOutput
     from .tools.function import tool
 
 _HOMES = {
     "Call": ".providers.scripted",
+    "Chaos": ".providers.chaos",
     "ChosenModel": ".providers.base",
     "Conversation": ".conversation",
     "Hook": ".hooks.contract",
@@ -44,6 +46,7 @@ _HOMES = {
 
 __all__ = [
     "Call",
+    "Chaos",
     "ChosenModel",
     "Conversation",
     "Hook",
