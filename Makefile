@@ -46,6 +46,7 @@ soak: $(VENV)/.test ## long runs, bounded: make soak SEEDS=0:1000
 	@$(BIN)/python -m pytest -m hypothesis --hypothesis-profile soak --hypothesis-seed $(firstword $(subst :, ,$(SEEDS))) --numprocesses auto --maxprocesses 8 --dist worksteal
 	@$(BIN)/python benchmarks/soak_log.py --seeds $(SEEDS)
 	@$(BIN)/python benchmarks/soak_governors.py --seeds $(SEEDS) --minutes 40
+	@$(BIN)/python benchmarks/soak_wires.py --seeds $(SEEDS)
 	@$(BIN)/python benchmarks/soak_calls.py --seeds $(SEEDS)
 	@$(BIN)/python benchmarks/soak_spend.py --seeds $(SEEDS) --minutes 20
 
