@@ -177,9 +177,9 @@ def _pairs(messages: list[Any]) -> None:
         missing = [call for call in open_calls if call not in results]
         if missing:
             raise bad(
-                f"messages.{position - 1}: `tool_use` ids were found without `tool_result` blocks immediately after: "
-                f"{', '.join(missing)}. Each `tool_use` block must have a corresponding `tool_result` block in the next "
-                "message."
+                f"messages.{position - 1}: `tool_use` ids were found without `tool_result` blocks after: "
+                f"{', '.join(missing)}. Each `tool_use` block must have a corresponding `tool_result` block in the "
+                "next message."
             )
         open_calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
         if len(open_calls) != len(set(open_calls)) or seen & set(open_calls):

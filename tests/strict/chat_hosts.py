@@ -114,7 +114,7 @@ HOSTS = {
     ),
     "vllm": replace(_LOCAL, thinks="reasoning_content", errors="vllm"),
     "ollama": replace(_LOCAL, null_content=True, thinks="reasoning", usage="none"),
-    "lmstudio": replace(_LOCAL, errors="plain"),
+    "lm_studio": replace(_LOCAL, errors="plain"),
     "llama.cpp": replace(_LOCAL, thinks="reasoning_content", errors="llama"),
     "template": replace(_LOCAL, alternates=True, errors="vllm"),
 }

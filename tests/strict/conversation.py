@@ -49,8 +49,10 @@ class Report:
     wrong: list[str] = field(default_factory=list)
 
 
-async def hold(seed: int, wire: str, folder: Path, *, turns: int = 9, vendor: str | None = None) -> Report:
-    """One conversation on `wire`; with `vendor`, all of it with that host."""
+async def hold(
+    seed: int, wire: str, folder: Path, *, turns: int = 9, vendor: str | None = None, **abilities: Any
+) -> Report:
+    """One conversation on `wire`; with `vendor`, all of it with that host. `abilities` differ from the catalog's."""
     report, random = Report(seed), Random(f"{wire} {seed}")
     mind = Mind(seed, wild=random.random() < 0.8)
     gentle = random.random() < 0.7  # the account may ask that thinking is dropped and not refused
@@ -61,7 +63,9 @@ async def hold(seed: int, wire: str, folder: Path, *, turns: int = 9, vendor: st
 
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(serve(handle))
-        models = models_for(wire, server.url, random, vendor, gentle)
+        models = models_for(
+            wire, server.url, random, vendor, abilities if gentle else {"drop_block": False, **abilities}
+        )
         settings = {"tools.exec": "off", "tools.network": False, "tools.disabled": _fewer(random)}
         opened = Runtime.open(folder, model=models[0].chosen, tools=tools_of(random), settings=settings, environ={})
         runtime = await stack.enter_async_context(opened)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -56,8 +57,8 @@ def opened(provider: str, model: str, url: str, **overrides: Any) -> Opened:
     return Opened(ChosenModel(info, RetryingProvider(client, RetryPolicy(first_delay=0.001), sleep=_at_once)))
 
 
-def models_for(wire: str, url: str, random: Random, vendor: str | None, gentle: bool) -> list[Opened]:
-    """The first is the one that is talked to; the others are there for switches."""
+def models_for(wire: str, url: str, random: Random, vendor: str | None, abilities: Mapping[str, Any]) -> list[Opened]:
+    """The first is the one that is talked to, the others are for switches. `abilities` differ from the catalog."""
     claudes = [name for name in CLAUDES if name.startswith("claude")]
     if vendor is not None:
         names = [(vendor, "")]
@@ -70,7 +71,7 @@ def models_for(wire: str, url: str, random: Random, vendor: str | None, gentle: 
     else:
         hosts = list(HOSTS)
         names = [(random.choice(hosts), ""), (random.choice(hosts), ""), ("anthropic", random.choice(claudes))]
-    return [_sized(name, model, url, random, gentle) for name, model in names]
+    return [_sized(name, model, url, random, abilities) for name, model in names]
 
 
 def default_model(provider: str) -> str:
@@ -80,12 +81,10 @@ def default_model(provider: str) -> str:
     return known.default_model if known is not None else "m-1"
 
 
-def _sized(provider: str, model: str, url: str, random: Random, gentle: bool) -> Opened:
+def _sized(provider: str, model: str, url: str, random: Random, abilities: Mapping[str, Any]) -> Opened:
     """With a window that is large or small, so that heads and edits happen."""
     window = random.choice((None, None, 12_000, 20_000))
     chat: dict[str, Any] = {"wire": "openai_chat"} if provider == "openai" and not model else {}
     settings: dict[str, Any] = chat if window is None else {**chat, "window": window, "max_output": 1_500}
-    abilities = {"strict_alternation": True} if provider == "template" else {}
-    if not gentle:
-        abilities["drop_block"] = False
-    return opened(provider, model or default_model(provider), url, abilities=abilities, **settings)
+    own = {"strict_alternation": True} if provider == "template" else {}
+    return opened(provider, model or default_model(provider), url, abilities={**own, **abilities}, **settings)
