@@ -53,14 +53,9 @@ def govern(
     fixed = fixed_count(text, tools, counter)
     if estimator is None:
         start = len(messages) if given or not sound else since  # what was sent differs from what stands here
+        takes = abilities.documents
         estimator = estimator_of(
-            messages,
-            counter,
-            family=factor,
-            model=model,
-            fixed=fixed,
-            since=start,
-            documents=abilities.documents,
+            messages, counter, family=factor, model=model, fixed=fixed, since=start, documents=takes
         )
     if sound and not given and (cache is None or not policy.microcompact):
         total = fixed + messages_count(messages, counter, model, documents=abilities.documents)

@@ -92,6 +92,10 @@ def chat(
 @cli.command()
 def run(
     text: Annotated[str | None, typer.Argument(help="What to say; what is piped in is added to it.")] = None,
+    attach: Annotated[
+        list[Path] | None,
+        typer.Option("--attach", help="A picture, a PDF or a text file to give with it; can be repeated."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print every event as a JSON line.")] = False,
     agent: AgentOption = None,
     session: SessionOption = None,
@@ -104,7 +108,7 @@ def run(
 
     said = _with_standard_input(text)
     wish = Wish(_workspace(workspace), agent, session, resume, model)
-    raise typer.Exit(anyio.run(partial(answer_once, wish, said, as_json=json)))
+    raise typer.Exit(anyio.run(partial(answer_once, wish, said, as_json=json, files=attach or ())))
 
 
 @cli.command()

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 
 import anyio
 import anyio.to_thread
 
+from governors.messages import Text
+
 from .app import Runtime
+from .attachments import attach
 from .channels.plain import write_text
 from .channels.resume import is_new, take_up
 from .channels.sanitize import clean
@@ -56,18 +60,20 @@ async def chat_in_terminal(wish: Wish, first: str | None) -> int:
     return await until_told_to_end(hold)
 
 
-async def answer_once(wish: Wish, text: str, *, as_json: bool) -> int:
-    """Say `text`, print the answer (or every event as a JSON line), and tell by the exit code whether there is one.
+async def answer_once(wish: Wish, text: str, *, as_json: bool, files: Sequence[Path] = ()) -> int:
+    """Say `text` with `files` attached, print the answer (or every event as a JSON line), and tell by the exit code
+    whether there is one.
 
     On a terminal the answer is shown without control sequences; into a pipe or a file it goes as the model gave it.
     """
-    code = await until_told_to_end(partial(_answer, wish, text, as_json=as_json))
+    code = await until_told_to_end(partial(_answer, wish, text, as_json=as_json, files=files))
     if code > 128:
         _say("moonwake: stopped by a signal; the session keeps what was finished")
     return code
 
 
-async def _answer(wish: Wish, text: str, *, as_json: bool) -> int:
+async def _answer(wish: Wish, text: str, *, as_json: bool, files: Sequence[Path]) -> int:
+    attached = [await attach(path) for path in files]  # what cannot be attached is told before anything begins
     async with _runtime(wish, channel="terminal", settings=ASKED_ONCE) as runtime:
         name = wish.agent or runtime.config.agent
         own_model = wish.model is None
@@ -78,7 +84,7 @@ async def _answer(wish: Wish, text: str, *, as_json: bool) -> int:
         for note in (*runtime.notes, *taken.notes):
             _say(note)
         finished: TurnFinished | None = None
-        async for event in agent.send(text):
+        async for event in agent.send([*attached, Text(text)]):
             if as_json:
                 sys.stdout.write(json.dumps(event.as_dict(), ensure_ascii=True) + "\n")
                 sys.stdout.flush()

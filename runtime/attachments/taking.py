@@ -96,6 +96,8 @@ def _document(name: str, data: bytes) -> Document:
 
 
 def _image(name: str, data: bytes, picture: Picture) -> Image:
+    if not picture.width or not picture.height:
+        raise CannotAttach(f"{name} is damaged: its size in pixels cannot be read. Open it and save it anew")
     if is_too_large(picture, 4 * ((len(data) + 2) // 3)):
         smaller = shrunk(data)
         found = picture_of(smaller) if smaller is not None else None
@@ -107,7 +109,7 @@ def _image(name: str, data: bytes, picture: Picture) -> Image:
             )
         data, picture = smaller, found
     encoded = base64.b64encode(data).decode()
-    return Image(picture.media_type, encoded, picture.width or None, picture.height or None)
+    return Image(picture.media_type, encoded, picture.width, picture.height)
 
 
 def _text(name: str, data: bytes) -> Text:

@@ -29,6 +29,8 @@ COMMANDS = MappingProxyType(
         "/restore": "show the model an entry again, whole: /restore N",
         "/redact": "hide an entry for good, on all branches: /redact N",
         "/model": "show the model, or change it: /model NAME",
+        "/attach": "give a picture, a PDF or a text with the next message: /attach FILE",
+        "/detach": "take off what is attached",
         "/images": "whether the model is sent pictures: /images, /images off, /images on",
         "/cost": "what the last turn did cost, call by call; session, day, and what the caps leave",
         "/tokens": "what takes up the model's window",
@@ -40,7 +42,7 @@ COMMANDS = MappingProxyType(
     }
 )
 _OTHER_NAMES = MappingProxyType({"/exit": "/quit", "/q": "/quit", "/?": "/help"})
-_WANT_WORDS = frozenset({"/model", "/images", "/label", "/note", "/omit", "/restore", "/redact"})
+_WANT_WORDS = frozenset({"/attach", "/model", "/images", "/label", "/note", "/omit", "/restore", "/redact"})
 _COMMAND = re.compile(r"(/[a-zA-Z?][\w?-]*)(?:\s+(\S.*?))?\s*")
 
 KEYS = (

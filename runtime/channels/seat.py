@@ -6,6 +6,8 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Protocol, TypeAlias
 
+from governors.messages import UserPart
+
 from ..agent.agent import Agent
 from ..errors import SessionError
 from ..events import Event
@@ -45,6 +47,7 @@ class Seat(Protocol):
     agent: Agent
     audience: Audience
     over: bool
+    attached: list[UserPart]  # what goes with the next message
 
     @property
     def working(self) -> bool: ...

@@ -13,13 +13,14 @@ from types import MappingProxyType
 import anyio
 
 from governors.errors import GovernorError
-from governors.messages import Text
+from governors.messages import Text, UserPart
 
 from ..agent.agent import Agent
 from ..agent.states import State
 from ..errors import MoonwakeError
 from ..events import Event, MessageRecorded, Notice, TurnFinished, TurnStarted
 from ..session.entries import MessageRecord
+from .attach_acts import ATTACH_ACTS, dragged_file, said_lines
 from .base import Host
 from .chat_acts import CHAT_ACTS
 from .commands import Command, ShellLine, unknown_command
@@ -33,7 +34,7 @@ from .shell_acts import run_shell
 from .tree_acts import TREE_ACTS
 from .wording import plural
 
-ACTS: Mapping[str, Act] = MappingProxyType({**CHAT_ACTS, **COST_ACTS, **TREE_ACTS, **MARK_ACTS})
+ACTS: Mapping[str, Act] = MappingProxyType({**CHAT_ACTS, **ATTACH_ACTS, **COST_ACTS, **TREE_ACTS, **MARK_ACTS})
 
 
 @dataclass(slots=True)
@@ -50,6 +51,7 @@ class Talk:
     def __init__(self, runtime: Host, agent: Agent, audience: Audience) -> None:
         self.runtime = runtime
         self.over = False
+        self.attached: list[UserPart] = []
         self.audience = audience
         self._agent = agent
         agent.saving.hear = self._heard
@@ -86,13 +88,18 @@ class Talk:
         return self._waiting[1]
 
     async def say(self, text: str) -> bool:
-        """Give `text` to the agent; returns once it is on disk. False when it was refused, which is shown."""
-        stream = self.agent.send(text)
+        """Give `text` to the agent, with what is attached; returns once it is on disk. False when it was refused, which
+        is shown. The path of a picture or a document alone, as dragging one gives, attaches it."""
+        if (path := await dragged_file(text)) is not None:
+            await self.run(Command("/attach", path))
+            return True
+        stream = self.agent.send([*self.attached, Text(text)] if self.attached else text)
         try:
             first = await anext(stream, None)
         except (MoonwakeError, GovernorError) as error:
             self.audience.show(Line("error", clean(str(error))))
             return False
+        self.attached.clear()
         self.hand_on(first, stream)
         return True
 
@@ -155,8 +162,7 @@ class Talk:
         if found is None or not isinstance(found.record, MessageRecord) or entry in self._seen.messages:
             return
         self._seen.messages.add(entry)
-        text = "\n\n".join(part.text for part in found.record.content if isinstance(part, Text))
-        self.audience.show(Line("user", clean(text)))
+        self.audience.show(Line("user", clean(said_lines(found.record.content))))
 
     def _tell_held(self) -> None:
         held = [text for state, text in self.waiting() if state == "held"]

@@ -16,11 +16,12 @@ from pydantic import Field
 
 from ..errors import ToolError
 from ..workspace import STATE_FOLDER
-from .base import ToolContext
-from .confine import Place, explained, locate, open_file, open_folder, replace_file
+from .base import ToolContext, ToolOutput
+from .confine import explained, locate, open_file, open_folder, replace_file
 from .editing import Edit, apply_edit
 from .function import tool
-from .reading import Window, probe, read_window
+from .reading import probe, read_window, shown_window
+from .seeing import ATTACHABLE, shown_file
 
 LARGEST_EDITED = 10_000_000  # bytes
 MOST_LISTED = 500
@@ -35,8 +36,9 @@ def read_file(
     context: ToolContext,
     offset: Annotated[int, Field(ge=1)] = 1,
     limit: Annotated[int, Field(ge=1)] = 2000,
-) -> str:
-    """Read a text file of the workspace. A note at the end says if there is more, and how to go on.
+) -> str | ToolOutput:
+    """Read a text file of the workspace, or see a picture or a PDF. A note at the end says if there is more, and
+    how to go on.
 
     Args:
         path: File, relative to the workspace.
@@ -47,27 +49,12 @@ def read_file(
     with explained(place), open_file(place) as handle:
         size = os.fstat(handle.fileno()).st_size
         kind = probe(handle)
+        if kind is not None and kind in ATTACHABLE:
+            return shown_file(place, kind, handle, size, offset, limit)
         if kind is not None:
             raise ToolError(f"{place} is not a text file: it seems to be {kind}, {size:,} bytes")
         window = read_window(handle, offset, limit)
-    return _shown(place, window, size)
-
-
-def _shown(place: Place, window: Window, size: int) -> str:
-    if not window.lines:
-        if window.first == 1:
-            return "[the file is empty]"
-        raise ToolError(f"{place} has {window.last:,} lines, so there is no line {window.first:,}")
-    notes = []
-    if not (window.at_end and window.first == 1):
-        total = f" of {window.total}" if window.total is not None else f"; the file has {size:,} bytes"
-        more = "" if window.at_end else f"; continue with offset={window.last + 1}"
-        notes.append(f"[lines {window.first}-{window.last}{total}{more}]")
-    if window.replaced:
-        notes.append("[some bytes are not valid UTF-8 and are shown as \ufffd]")
-    if window.crlf:
-        notes.append("[lines end in CRLF]")
-    return "\n".join([*window.lines, *notes])
+    return shown_window(str(place), window, size)
 
 
 @tool

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from ..errors import ToolError
+
 #: Characters of one line that are shown.
 LONGEST_LINE = 2_000
 #: Characters of one window; below the limit of a tool's output, so that `continue with offset=` is right.
@@ -41,6 +43,8 @@ class Window:
 
 def guess_binary(start: bytes) -> str | None:
     """What data that starts so seems to be, or None for text. `start` should be the first few thousand bytes."""
+    if start[:4] == b"RIFF" and start[8:12] == b"WEBP":
+        return "a WebP image"
     for magic, kind in _MAGIC:
         # Some magic numbers are plain letters: they only count where the rest is no text either.
         if start.startswith(magic) and (not magic.isascii() or b"\0" in start or _not_utf8(start)):
@@ -83,6 +87,24 @@ def read_window(handle: BinaryIO, offset: int, limit: int) -> Window:
     left = _bytes_left(handle)
     total = last + _count_lines(handle) if left <= MOST_COUNTED else None
     return Window(tuple(lines), offset, last, total, left == 0, replaced, crlf)
+
+
+def shown_window(place: str, window: Window, size: int) -> str:
+    """The lines of `place`, a file of `size` bytes, with what has to be told of them. Raises `ToolError`."""
+    if not window.lines:
+        if window.first == 1:
+            return "[the file is empty]"
+        raise ToolError(f"{place} has {window.last:,} lines, so there is no line {window.first:,}")
+    notes = []
+    if not (window.at_end and window.first == 1):
+        total = f" of {window.total}" if window.total is not None else f"; the file has {size:,} bytes"
+        more = "" if window.at_end else f"; continue with offset={window.last + 1}"
+        notes.append(f"[lines {window.first}-{window.last}{total}{more}]")
+    if window.replaced:
+        notes.append("[some bytes are not valid UTF-8 and are shown as \ufffd]")
+    if window.crlf:
+        notes.append("[lines end in CRLF]")
+    return "\n".join([*window.lines, *notes])
 
 
 def _bytes_left(handle: BinaryIO) -> int:

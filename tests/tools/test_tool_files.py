@@ -1,5 +1,6 @@
 """read_file, write_file, edit_file and list_dir."""
 
+import json
 import os
 import tracemalloc
 from pathlib import Path
@@ -9,11 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from governors.messages import Document, Image, Text
 from runtime.errors import ToolError
-from runtime.tools.base import ToolContext
+from runtime.tools.base import ToolContext, ToolOutput
 from runtime.tools.editing import Edit, apply_edit
 from runtime.tools.files import edit_file, list_dir, read_file, write_file
 from runtime.tools.reading import LARGEST_WINDOW, guess_binary, read_window
+from runtime.tools.toolset import Toolset
+from tests.pdfs import encrypted, pdf
 
 from .tool_calls import Call
 
@@ -238,3 +242,24 @@ async def test_names_that_are_no_text_are_listed(context: ToolContext, call: Cal
     """A file name that is not UTF-8 does not break the output."""
     (context.workspace / os.fsdecode(b"\xff")).touch()
     assert await call(list_dir) == "\ufffd  0"
+
+
+async def test_a_picture_and_a_document_are_shown(context: ToolContext) -> None:
+    """Where the model can take them is its wire's to say; what is broken is an error that the model reads."""
+    output = await read_output(context, put(context, "report.pdf", pdf("One.", "Two.")).name)
+    title, part = output.content
+    assert title == Text("[report.pdf, application/pdf, 2 pages; its text has 3 lines, which offset reads]")
+    assert isinstance(part, Document) and part.text == "One.\n\nTwo."
+    text = await read_output(context, "report.pdf", offset=3)
+    assert text.content == (Text("Two.\n[lines 3-3 of 3]"),)
+    png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (7).to_bytes(4) + (9).to_bytes(4) + b"\x08\x02\0\0\0"
+    output = await read_output(context, put(context, "a.png", png).name)
+    assert output.content[0] == Text("[image/png, 7 x 9 pixels]") and isinstance(output.content[1], Image)
+    broken = await read_output(context, put(context, "broken.pdf", b"%PDF-1.7\n\xff\0").name)
+    assert broken.is_error and "broken.pdf cannot be read as a PDF" in str(broken.content)
+    locked = await read_output(context, put(context, "locked.pdf", encrypted("x")).name)
+    assert locked.is_error and "is encrypted" in str(locked.content)
+
+
+async def read_output(context: ToolContext, path: str, **arguments: object) -> ToolOutput:
+    return await Toolset([read_file]).run("read_file", json.dumps({"path": path, **arguments}), context)
