@@ -331,3 +331,14 @@ def test_a_workspace_that_cannot_be_made_is_found_by_its_nearest_parent(tmp_path
     (below,) = folder_findings(far)
     assert below.verdict == "bad"
     assert f"{tmp_path / 'not'} is not a folder" in below.text
+
+
+async def test_a_script_plays_the_model(moonwake: Shell, tmp_path: Path) -> None:
+    """A rehearsal; one that is no script is told with its line."""
+    script = tmp_path / "a moon.txt"
+    script.write_text("The moon is full.\n@otherwise\nBye.\n", encoding="utf-8")
+    done = await moonwake("run", "--model", f"script:{script}", "Is it full?")
+    assert (done.code, done.out) == (0, "The moon is full.\n"), done.err
+    script.write_text("@reply\nHi\n@bye\n", encoding="utf-8")
+    done = await moonwake("run", "--model", f"script:{script}", "Is it full?")
+    assert done.code != 0 and "line 3: there is no @bye" in done.err and "Traceback" not in done.err

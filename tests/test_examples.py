@@ -13,6 +13,7 @@ EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 SAYS = {
     "hello.py": ["Hello! I am a script", "[done]"],
     "hooks.py": ["I was told to wait.", "watched: Good night."],
+    "rehearsal.py": ["The note says that the moon is full.", "faults: {'cut': 1, 'overloaded': 1}"],
     "own_tool.py": ["-> moon_phase", "<- on 2026-12-24 the moon is about", "done"],
     "govern_a_list.py": ["violations: ()", "outcome is unknown"],
     "plain_openai.py": ["snip: the oldest messages left out, because the request had"],
