@@ -46,7 +46,7 @@ SessionOption = Annotated[
     str | None, typer.Option("--session", "-s", help="A session's id (or the end of it, as shown), or a name.")
 ]
 ContinueOption = Annotated[bool, typer.Option("--continue", "-c", help="Go on with the newest session, and its model.")]
-ModelOption = Annotated[str | None, typer.Option("--model", "-m", help="provider/model, a provider, a model, or script:FILE.")]
+ModelOption = Annotated[str | None, typer.Option("--model", "-m", help="provider/model, a provider, or script:FILE.")]
 
 
 def application(arguments: Sequence[str]) -> int:
