@@ -32,6 +32,10 @@ _NO_TOOLS = re.compile(
     re.IGNORECASE,
 )
 _OVERLOADED = re.compile(r"overload|unavailable|capacity|server.?error", re.IGNORECASE)
+#: Some gateways say it with a 400, and inside a stream there is no status at all.
+_THROTTLED = re.compile(
+    r"rate.?limit(?!ed to)|too many requests|throttl|too many tokens, please wait|tokens per (?:min|day)", re.IGNORECASE
+)
 _TOO_LARGE_FOR_RATE = re.compile(r"request too large for .*?(?:TPM|per min)", re.IGNORECASE | re.DOTALL)
 
 #: What is raised while there is no connection yet: by the HTTP library, and by the system.
@@ -190,7 +194,7 @@ def _kind(status: int | None, message: str, fields: dict[str, Any], headers: Map
         return "bad_request"  # larger than a minute's allowance: waiting never helps
     if _REFUSED.search(said) and (status is None or status < 429):
         return "refused"
-    if status == 429 or (status is None and re.search(r"rate.?limit|too many requests", said, re.IGNORECASE)):
+    if status == 429 or (status in (None, 400) and _THROTTLED.search(said)):
         return "rate_limited"
     if status == 408:
         return "network"

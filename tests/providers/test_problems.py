@@ -317,3 +317,19 @@ def test_no_wait_is_without_bounds(headers: dict[str, str], words: str) -> None:
 def test_errors_that_stay_are_not_tried_again(status: int) -> None:
     """The key, the bill and the request are no better a second later."""
     assert not is_transient(from_status(status, {"error": {"message": "no"}}, TARGET, {"Retry-After": "1"}))
+
+
+@pytest.mark.parametrize("status", [None, 400, 429])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Too many tokens, please wait before trying again.",
+        "ThrottlingException: Too many tokens per day, please wait",
+        "Rate limit reached for m-1 on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000.",
+        "This request would exceed your organization's rate limit of 40,000 input tokens per minute",
+    ],
+)
+def test_fault_98_throttling_by_tokens_is_waited_for(status: int | None, words: str) -> None:
+    """In a stream, by a gateway that says 400, and as it should be."""
+    problem = from_status(status, {"error": {"message": words}}, TARGET)
+    assert problem.kind == "rate_limited" and is_transient(problem)

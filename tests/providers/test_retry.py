@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from governors.messages import AssistantMessage, Text
+from governors.messages import AssistantMessage, Text, Usage
 from governors.wire.base import Abilities
 from runtime.providers.base import (
     CallPiece,
@@ -24,6 +24,7 @@ from runtime.providers.base import (
     StreamEvent,
     TextPiece,
     ThinkingPiece,
+    UsagePiece,
 )
 from runtime.providers.retry import RetryingProvider, RetryPolicy
 
@@ -106,6 +107,29 @@ async def test_fault_38_what_stays_wrong_is_not_tried_again(kind: ProblemKind) -
     inner = Scripted([failed(kind)])
     got, slept = await run(inner)
     assert (got, slept, inner.made) == ([failed(kind)], [], 1)
+
+
+async def test_a_count_of_tokens_shows_nothing() -> None:
+    """What the provider counted before it failed is no reason to give up; the event comes through."""
+    usage = UsagePiece(Usage(plain=3))
+    got, _ = await run(Scripted([usage, failed("overloaded")], [TextPiece("ok"), GOOD]))
+    assert got == [usage, Retry("it is overloaded", 1.0, 2), TextPiece("ok"), GOOD]
+
+
+async def test_a_wait_at_the_gate_is_no_attempt() -> None:
+    """It is told as it comes, and the delays begin with the first failure."""
+    waits = Retry("it waits for its turn", 0.0, 1)
+    got, slept = await run(Scripted([waits, failed("network")], [waits, GOOD]))
+    assert got == [waits, Retry("it is network", 1.0, 2), waits, GOOD]
+    assert slept == [1.0]
+
+
+async def test_waits_are_bounded_whatever_the_provider_asks() -> None:
+    """The longest of all: as many attempts as there may be, each with the longest wait that is kept."""
+    policy = RetryPolicy()
+    _, slept = await run(Scripted([failed("rate_limited", policy.longest_wait)]), policy)
+    assert len(slept) == policy.attempts - 1
+    assert max(slept) <= policy.longest_wait + 1.0
 
 
 @pytest.mark.parametrize("piece", [TextPiece("a"), ThinkingPiece("a"), CallPiece(0, "f", "")])
