@@ -103,6 +103,7 @@ PURE_FILES = (
     "runtime/session/ancestry.py",
     "runtime/session/care/checking.py",
     "runtime/session/care/erasure.py",
+    "runtime/session/care/wordless.py",
     "runtime/session/format/faithful.py",
     "runtime/session/heads.py",
     "runtime/session/index/indexing.py",

@@ -57,7 +57,8 @@ def garden(tmp_path: Path) -> Path:
             await it.say("What needs doing? 豆を間引く")
             first = it.agent.session.tree.leaf
             await it.say("the gate code is open-sesame-4711")
-            secret = next(e.id for e in it.on_disk() if isinstance(e.record, MessageRecord) and "open-sesame-4711" in str(e.record))
+            said = (each for each in it.on_disk() if isinstance(each.record, MessageRecord))
+            secret = next(each.id for each in said if "open-sesame-4711" in str(each.record))
             await it.agent.session.append(RedactRecord(target=secret), LeafRecord(leaf=first))
             await it.say("and the roses?")
 
@@ -194,7 +195,7 @@ def test_export_to_standard_output_and_to_nowhere(moonwake: Command, tmp_path: P
     assert json.loads(moonwake("export", "garden", "-f", "jsonl").out.splitlines()[0])["id"] == "garden"
     assert "give one of markdown, html, jsonl, atif" in moonwake("export", "garden", "-f", "docx").err
     done = moonwake("export", "garden", "-o", str(tmp_path / "no" / "x.md"))
-    assert done.code == 1 and "No such file or directory" in done.err
+    assert done.code == 1 and f"there is no folder {tmp_path / 'no'}. Make it first" in done.err
     done = moonwake("export", "garden", "-o", str(tmp_path), "--force")
     assert done.code == 1 and "it is a folder" in done.err
 

@@ -10,11 +10,14 @@ import anyio.to_thread
 
 from governors.tokens import load_vocabulary
 
+from ..agent.agent import Agent
 from ..agent.renewing import WARMING
+from ..errors import SessionError
 from ..session.entries import SettingRecord
+from ..session.naming import short_id
 from ..session.view.spending import share_of
 from .commands import COMMANDS, KEYS
-from .opening import TOOLS_OFF, short_id, tools_off
+from .opening import TOOLS_OFF, tools_off
 from .recap import used_tokens
 from .reducer import Line
 from .sanitize import clean
@@ -30,13 +33,21 @@ async def new(seat: Seat, argument: str) -> None:
     agent = await supervisor.agent(old.name)
     await old.stop()
     await seat.settle()
-    await supervisor.leave(old)
+    await leave(seat, old)
     if agent.model is not old.model:
         await agent.switch_model(old.model)
     seat.agent = agent
     seat.see_again()
     seat.audience.began(agent)
     tell(seat, f"New session {short_id(agent.session.id)}. The one before is kept.")
+
+
+async def leave(seat: Seat, old: Agent) -> None:
+    """Close the session that the conversation goes away from; what went wrong is told, and nobody stays on it."""
+    try:
+        await seat.runtime.supervisor.leave(old)
+    except SessionError as error:
+        tell(seat, f"The session before could not be closed as it should be: {error}", "error")
 
 
 async def stop(seat: Seat, argument: str) -> None:

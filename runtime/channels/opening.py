@@ -9,7 +9,7 @@ from pathlib import Path
 from ..agent.agent import Agent
 from ..providers.base import ChosenModel
 from ..session.moving.finding import hidden
-from ..session.store import is_generated
+from ..session.naming import short_id
 from .recap import recap
 from .reducer import Line
 from .resume import is_new
@@ -61,14 +61,6 @@ def waiting_lines(agent: Agent) -> tuple[Line, ...]:
     if any(item.state != "held" for item in items):
         lines.append(Line("info", "Some input was not answered yet; it goes along with your next message."))
     return tuple(lines)
-
-
-def short_id(session: str) -> str:
-    """The end of an id that was made here (its beginning is the time); a name as it is.
-
-    `--session` takes either.
-    """
-    return session[-8:] if is_generated(session) else session
 
 
 def short_path(path: Path, home: Path | None) -> str:

@@ -14,8 +14,9 @@ from ..session.moving.forking import fork_tree
 from ..session.moving.outline import outline
 from ..session.moving.rewind import session_model
 from ..session.moving.turns import turns_of
+from ..session.naming import short_id
 from ..session.tree import Tree
-from .opening import short_id
+from .chat_acts import leave
 from .recap import recap
 from .reducer import Line, Shown
 from .resume import use_own_model
@@ -119,7 +120,7 @@ async def fork(seat: Seat, argument: str) -> None:
     await seat.settle()
     forked = await fork_tree(supervisor.store, session.header, session.tree, number, session.blobs)
     agent = await supervisor.agent(old.name, forked)
-    await supervisor.leave(old)
+    await leave(seat, old)
     wanted = session_model(agent.session.branch())
     notes: tuple[str, ...] = ()
     if wanted == old.model.name or (wanted is None and session_model(session.branch()) is None):

@@ -43,7 +43,8 @@ def find_session(store: SessionStore, wanted: str, agent: str | None = None) -> 
 
 
 def short_id(session: str) -> str:
-    """An id as screens show it: the end of one that was made here, a name whole."""
+    """An id as screens show it: the end of one that was made here (its beginning is the time), a name whole. What asks
+    for a session takes either."""
     return session[-8:] if is_generated(session) else session
 
 

@@ -21,10 +21,20 @@ def list_sessions(on: Shelf, wanted: Filter, *, as_json: bool) -> int:
     if listing.total:
         put(listing_lines(listing, columns()))
     else:
-        say("there are no sessions" + (" of that kind" if wanted != Filter(limit=wanted.limit) else " yet"))
+        say(_none(on, wanted))
     for note in listing_notes(listing):
         say(note)
     return 0
+
+
+def _none(on: Shelf, wanted: Filter) -> str:
+    """Why nothing is listed."""
+    agents = on.store.agents()
+    if on.agent is not None and on.agent not in agents:
+        named = f"; there are {', '.join(agents)}" if agents else ""
+        return f"no agent {on.agent!r} has sessions here{named}"
+    of_whom = "" if on.agent is None else f" of {on.agent}"
+    return f"there are no sessions{of_whom}" + (" of that kind" if wanted != Filter(limit=wanted.limit) else " yet")
 
 
 def search_sessions(on: Shelf, words: str, wanted: Filter, limit: int, *, as_json: bool) -> int:

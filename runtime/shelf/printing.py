@@ -236,7 +236,8 @@ def _head_row(many: bool) -> tuple[str, ...]:
 def _row(info: SessionInfo, many: bool) -> tuple[str, ...]:
     agent = (cut(info.agent, _LONGEST_NAME),) if many else ()
     marks = ("*" if info.pinned else "") + ("a" if info.archived else "")
-    cost = "?" if info.cost is None else dollars(info.cost) if info.cost else "-"
+    elsewhere = not info.cost and (info.origin or {}).get("kind") == "import"  # what was paid there is not told
+    cost = "unknown" if info.cost is None or elsewhere else dollars(info.cost) if info.cost else "-"
     said = _local(info.said or info.created)
     name = short_id(info.id)
     shown = one_line(name, 200) if _width(name) <= _LONGEST_NAME else cut(name, _LONGEST_NAME)

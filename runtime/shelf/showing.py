@@ -227,6 +227,8 @@ def write_file(path: Path, data: bytes, *, force: bool) -> None:
     try:
         if path.is_dir():
             raise IsADirectoryError(None, "it is a folder")
+        if not path.parent.is_dir():
+            raise MoonwakeError(f"cannot write {path}: there is no folder {path.parent}. Make it first")
         if os.path.lexists(path) and not force:
             raise FileExistsError
         if path.exists() and not path.is_file():  # a device, a pipe: there is nothing to replace

@@ -11,9 +11,10 @@ import pytest
 
 from runtime import ChosenModel, Scripted
 from runtime.channels.base import Host
-from runtime.channels.opening import opening_lines, short_id, way_back
+from runtime.channels.opening import opening_lines, way_back
 from runtime.channels.resume import is_new, take_up
 from runtime.errors import ModelUnavailable, SessionError
+from runtime.session.naming import short_id
 from runtime.supervisor import Supervisor
 from runtime.workspace import Workspace
 from tests.agents import talk

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import anyio
+import pytest
 
 from governors.messages import Usage
 from runtime import Reply
@@ -217,6 +219,26 @@ async def test_a_command_whose_record_the_disk_refuses_says_so(tmp_path: Path) -
             "warning: Not on disk yet: No space left on device",
         ]
         disk.heal()
+
+
+@pytest.mark.parametrize("command", ["/new", "/fork"])
+async def test_going_away_from_a_session_that_cannot_be_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """The conversation goes on in the new session; where the unsaved rest is, is told."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    async with sitting(tmp_path / "work", "Hello.", "Here.") as (talk, audience):
+        await talk.say("hi")
+        await talk.settle()
+        first = talk.agent
+        watched(first.session).refuse = {"write": FULL}
+        await talk.run(Command("/note", "beans"))
+        await talk.run(Command(command))
+        assert talk.agent is not first and not talk.agent.session.closed
+        assert any(text.startswith("error: The session before could not be closed") for text in audience.texts)
+        await talk.say("again")
+        await talk.settle()
+        assert any("Here." in text for text in audience.texts)
 
 
 async def test_that_the_disk_works_again_is_shown_at_once(tmp_path: Path) -> None:

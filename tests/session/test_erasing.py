@@ -23,6 +23,7 @@ from runtime.session.care.erasure import ERASED, ERASED_SUMMARY, ERASURE, redact
 from runtime.session.care.verify import verify
 from runtime.session.entries import (
     BranchSummaryRecord,
+    CompactionRecord,
     EditRecord,
     Entry,
     ExtensionRecord,
@@ -32,9 +33,11 @@ from runtime.session.entries import (
     LeafRecord,
     MessageRecord,
     NoteRecord,
+    PayloadChange,
     Pinned,
     Record,
     RedactRecord,
+    RequestRecord,
     ResultRecord,
     UnknownRecord,
     Waiting,
@@ -295,6 +298,35 @@ def test_a_summary_that_was_made_from_it_goes(path: Path) -> None:
     summaries = {key: record.summary for key, record in entries(path).items() if isinstance(record, HeadRecord)}
     assert summaries == {stale: ERASED_SUMMARY, fresh: "They said something."}
     assert all(problem.severity != "error" for problem in verify(path, blobs_of(path)).problems)
+
+
+def test_what_may_hold_its_words_in_receipts_goes(path: Path) -> None:
+    """What hooks put into requests, and what a compaction names as lost, from the entry on until it was redacted."""
+    log = Log()
+    words = PayloadChange(hook="tag", op="add", path="/metadata", value={"topic": "secret"})
+    other = PayloadChange(hook="cold", op="replace", path="/temperature", value=0.5)
+
+    def request() -> int:
+        told = {"purpose": "turn", "provider": "p", "model": "m", "wire": "anthropic", "prefix": "0"}
+        return log.add(RequestRecord(**told, forecast=1, budget=9, blocks=1, changes=(words, other)))
+
+    def lost() -> int:
+        told = {"timing": "manual", "reason": "asked", "strategy": "summary"}
+        return log.add(CompactionRecord(**told, result="done", dropped=("secret",)))
+
+    before = request()
+    target = log.user("the secret")
+    seen, told = request(), lost()
+    log.add(RedactRecord(target=target))
+    after, later = request(), lost()
+    write(path, log)
+    found = erased(path)
+    assert found.derived == (seen, told)
+    left = entries(path)
+    asked, receipt = left[seen], left[told]
+    assert isinstance(asked, RequestRecord) and asked.changes == (replace(words, value=ERASED), other)
+    assert isinstance(receipt, CompactionRecord) and receipt.dropped == (ERASED,)
+    assert all(left[each] == log.tree.get(each).record for each in (before, after, later))  # type: ignore[union-attr]
 
 
 def test_a_summary_of_input_goes_whichever_copy_was_redacted(path: Path) -> None:

@@ -328,6 +328,19 @@ def test_no_file_is_one_error(path: Path) -> None:
     assert "it is no file" in said(verify(path, FolderBlobs(path.parents[2] / "blobs")))[0]
 
 
+def test_a_link_out_of_the_folder_is_not_followed(path: Path, tmp_path: Path) -> None:
+    """As opening does not; one to a session beside it is that session."""
+    outside = tmp_path / "outside.jsonl"
+    outside.write_bytes(file_of(chain(1, 2)))
+    path.symlink_to(outside)
+    blobs = FolderBlobs(path.parents[2] / "blobs")
+    assert "leads out of the folder of sessions" in said(verify(path, blobs))[0]
+    path.unlink()
+    outside.replace(path)
+    path.with_name("other.jsonl").symlink_to(path)
+    assert "leads out" not in str(said(verify(path.with_name("other.jsonl"), blobs)))
+
+
 def test_a_copy_under_another_name_is_told(path: Path) -> None:
     """Lists leave it out, as two files would claim to be one session."""
     found = verified(path.with_name("copy.jsonl"), file_of(chain(1, 2)))

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from governors.scrub import scrub
@@ -31,6 +32,7 @@ from ..entries import (
     MessageRecord,
     NoteRecord,
     RedactRecord,
+    RequestRecord,
     ResultRecord,
     UnknownRecord,
 )
@@ -40,13 +42,16 @@ from ..format.reading import Finding, Reading, read_header
 from ..placing import place
 from ..tree import Tree
 from ..view.redaction import redactions_of, stale_summaries, with_copies
+from .wordless import ERASED as ERASED
+from .wordless import NO_WORDS, arguments_of, without_value, without_words
 
-ERASED = "[erased]"
 ERASED_SUMMARY = "[A summary stood here. Something that it was made from has been erased, and the summary with it.]"
 
 ERASURE = "erased"  # the cause of the `redact` entry that tells of it
 
 _Raw = dict[str, Any]
+#: Entries that may hold what was made from others.
+_DERIVED = ("edit", "head", "label", "compaction", "request")
 _PLACE = ("id", "parent", "at", "until", "type")
 #: What stays of a redacted entry beside its place and its content.
 _KEPT: Mapping[type, tuple[str, ...]] = {
@@ -110,13 +115,14 @@ class _Lines:
         self._gone = gone
         self._stale = stale_summaries(entries)
         self._entries = {entry.id: entry for entry in entries}
+        self._times = with_copies(self._entries, redactions_of(entries))
 
     def line(self, each: Located) -> bytes:
         """The new line of an entry; the same object where nothing of it goes."""
         entry = each.entry
         if entry.id in self._gone:
             change = self._erase
-        elif entry.id in self._stale or entry.record.type in ("edit", "head", "label"):
+        elif entry.id in self._stale or entry.record.type in _DERIVED:
             change = self._derive
         else:
             return each.content
@@ -157,11 +163,17 @@ class _Lines:
                 return self._head(entry, record, raw)
             case LabelRecord(target=target) if target in self._gone:
                 return {**raw, **self._replaced(raw, "text")}
-            case CompactionRecord(dropped=dropped) if dropped and any(target < entry.id for target in self._gone):
+            case CompactionRecord(dropped=dropped) if dropped and self._may_hold(entry):
                 return {**raw, "dropped": [ERASED]}  # which words came from where is not told
+            case RequestRecord(changes=changes) if changes and self._may_hold(entry):
+                return {**raw, "changes": [without_value(each) for each in raw["changes"]]}
         if raw["type"] == "edit" and raw.get("target") in self._gone:
             return {**raw, **self._content(raw)}
         return raw
+
+    def _may_hold(self, entry: Entry) -> bool:
+        """Whether `entry` was made when something could be seen that was redacted later."""
+        return any(target < entry.id < self._times.get(target, inf) for target in self._gone)
 
     def _head(self, entry: Entry, record: HeadRecord, raw: _Raw) -> _Raw:
         new = dict(raw)
@@ -199,7 +211,7 @@ class _Lines:
     def _content(self, raw: _Raw) -> _Raw:
         if not isinstance(raw.get("content"), list):
             return {}
-        new = [_without_words(part) for part in raw["content"]]
+        new = [without_words(part) for part in raw["content"]]
         self._remember([part for part, left in zip(raw["content"], new, strict=True) if part != left])
         return {"content": new}
 
@@ -212,40 +224,12 @@ class _Lines:
             for each in value:
                 self._remember(each)
         elif isinstance(value, dict):
-            known = _NO_WORDS.get(str(value.get("type")), ("type",))
+            known = NO_WORDS.get(str(value.get("type")), ("type",))
             for name, each in value.items():
                 if name == "arguments" and isinstance(each, str):
-                    self._remember(_arguments(each))
+                    self._remember(arguments_of(each))
                 if name not in known:
                     self._remember(each)
-
-
-#: The fields of a part that are nobody's words, by its type. The name of a document is somebody's.
-_NO_WORDS = {
-    "call": ("type", "id", "name"),
-    "image": ("type", "media_type"),
-    "document": ("type", "media_type", "pages"),
-}
-
-
-def _arguments(text: str) -> Any:
-    """What a call was given."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
-
-
-def _without_words(part: Any) -> Any:
-    """A part of a content: of a call, what was called and under which id stays. Whether a text said anything stays."""
-    kind = part.get("type")
-    if kind == "call":
-        kept = {name: part[name] for name in ("type", "id", "name") if name in part}
-        return {**kept, "arguments": "{}", **({"complete": part["complete"]} if "complete" in part else {})}
-    if kind == "thinking":
-        return {"type": "thinking", "text": ""}
-    text = part.get("text") if kind == "text" else None
-    return {"type": "text", "text": text if isinstance(text, str) and not text.strip() else ERASED}
 
 
 def _told(entries: Sequence[Entry], at: str) -> bytes:

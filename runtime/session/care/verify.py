@@ -59,6 +59,8 @@ def verify(path: Path, blobs: FolderBlobs, listed: SessionInfo | None = None) ->
     `listed` is what a list says of it (from the index): where that is of the same bytes, it must say the same.
     """
     beside = tuple(_beside(path))
+    if _leads_away(path):
+        return _unreadable(path, "it is a link that leads out of the folder of sessions, and is not followed", beside)
     try:
         if not path.is_file():  # opening a pipe would wait for ever
             return _unreadable(path, "it is no file" if path.exists() else "it is not there", beside)
@@ -108,6 +110,15 @@ def is_locked(path: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+def _leads_away(path: Path) -> bool:
+    """Whether the session file `path`, or the folder of its agent, is a link to somewhere else."""
+    folder = path.parent.parent if path.parent.parent.name == "sessions" else path.parent
+    try:
+        return not path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # a circle of links
+        return True
 
 
 def _settled(path: Path) -> tuple[bytes, Reading, bool]:

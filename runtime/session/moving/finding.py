@@ -20,7 +20,7 @@ def entry_of(tree: Tree, number: int) -> Entry:
         raise SessionError(f"there is no entry {number}: nothing was said in this session yet")
     place = bisect_left(known, number)
     near = " and ".join(str(each) for each in known[max(0, place - 1) : place + 1])
-    raise SessionError(f"there is no entry {number} in this session; the nearest: {near}. /tree shows what there is")
+    raise SessionError(f"there is no entry {number} in this session; the nearest: {near}")
 
 
 def find(tree: Tree, number: int) -> Entry:
@@ -29,7 +29,7 @@ def find(tree: Tree, number: int) -> Entry:
     while isinstance(entry.record, OFF_BRANCH):
         about = _about(tree, entry)
         if about is None or (later := tree.get(about)) is None or later is entry:
-            raise SessionError(f"entry {number} ({entry.record.type}) is on no branch. /tree shows what there is")
+            raise SessionError(f"entry {number} ({entry.record.type}) is on no branch")
         entry = later
     return entry
 
