@@ -188,6 +188,18 @@ def anthropic_events(*events: dict[str, Any]) -> Handler:
     return handle
 
 
+def responses_events(*events: dict[str, Any]) -> Handler:
+    """A Responses stream of these events, numbered."""
+
+    async def handle(_: Seen, connection: Connection) -> None:
+        await connection.start()
+        for number, event in enumerate(events):
+            await connection.event({**event, "sequence_number": number}, event["type"])
+        await connection.end()
+
+    return handle
+
+
 def chat_text(text: str, finish: str = "stop", prompt: int = 10, cached: int = 0) -> Handler:
     """A short, whole chat reply with usage."""
     usage = {"prompt_tokens": prompt, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": cached}}
@@ -218,8 +230,32 @@ def anthropic_text(text: str, stop: str = "end_turn") -> Handler:
     )
 
 
+def responses_text(text: str, status: str = "completed") -> Handler:
+    """A short, whole reply of the Responses API with usage."""
+    half = len(text) // 2
+    place = {"output_index": 0, "item_id": "msg_1"}
+    item: dict[str, Any] = {"type": "message", "id": "msg_1", "role": "assistant", "content": []}
+    whole = {**item, "content": [{"type": "output_text", "text": text, "annotations": []}]}
+    usage = {
+        "input_tokens": 15,
+        "input_tokens_details": {"cached_tokens": 5, "cache_write_tokens": 0},
+        "output_tokens": 7,
+        "output_tokens_details": {"reasoning_tokens": 0},
+    }
+    response = {"id": "resp_1", "object": "response", "status": status, "output": [whole], "usage": usage}
+    return responses_events(
+        {"type": "response.created", "response": {"id": "resp_1", "object": "response", "status": "in_progress"}},
+        {"type": "response.output_item.added", "output_index": 0, "item": item},
+        {"type": "response.output_text.delta", **place, "content_index": 0, "delta": text[:half]},
+        {"type": "response.output_text.delta", **place, "content_index": 0, "delta": text[half:]},
+        {"type": "response.output_text.done", **place, "content_index": 0, "text": text},
+        {"type": "response.output_item.done", "output_index": 0, "item": whole},
+        {"type": f"response.{status}", "response": response},
+    )
+
+
 def model_server(replies: Sequence[Handler], *, abilities: Abilities | None = None, window: int = 0) -> Any:
-    """A strict server of both protocols: `/v1/chat/completions` and `/v1/messages`.
+    """A strict server of all protocols: `/v1/chat/completions`, `/v1/messages` and `/v1/responses`.
 
     It refuses a wrong key, an unknown path, a body that is not JSON, and whatever the wire's checker calls an
     error, each in its provider's own form. `window` (characters of the body) makes it refuse long prompts.
@@ -236,9 +272,13 @@ def model_server(replies: Sequence[Handler], *, abilities: Abilities | None = No
     return serve(handle)
 
 
+PATHS = {"/chat/completions": "openai_chat", "/v1/messages": "anthropic", "/v1/responses": "openai_responses"}
+
+
 def _refusal(seen: Seen, abilities: Abilities, window: int) -> tuple[int, dict[str, Any]] | None:
-    chat = seen.path.endswith("/chat/completions")
-    if not chat and not seen.path.endswith("/v1/messages"):
+    wire = next((wire for end, wire in PATHS.items() if seen.path.endswith(end)), None)
+    chat = wire != "anthropic"  # as OpenAI tells errors
+    if wire is None:
         return _error(chat, 404, "not_found_error", "no such path")
     key = seen.headers.get("authorization", "").removeprefix("Bearer ") or seen.headers.get("x-api-key")
     if key != KEY:
@@ -248,11 +288,9 @@ def _refusal(seen: Seen, abilities: Abilities, window: int) -> tuple[int, dict[s
         body = json.loads(seen.body.decode("utf-8"))
     except ValueError as error:
         return _error(chat, 400, "invalid_request_error", f"We could not parse the JSON body of your request: {error}")
-    if body.get("stream") is not True or (not chat and "stream_options" in body):
+    if body.get("stream") is not True or (wire != "openai_chat" and "stream_options" in body):
         return _error(chat, 400, "invalid_request_error", "this test server only streams")
-    broken = [
-        each for each in WIRES["openai_chat" if chat else "anthropic"].check(body, abilities) if each.severity == "E"
-    ]
+    broken = [each for each in WIRES[wire].check(body, abilities) if each.severity == "E"]
     if broken:
         return _error(chat, 400, "invalid_request_error", str(broken[0]))
     if window and len(seen.body) > window:

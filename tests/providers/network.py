@@ -11,8 +11,9 @@ import pytest
 from governors.messages import StopReason
 from governors.wire.base import Abilities
 from runtime.providers.anthropic import Anthropic
-from runtime.providers.base import Finished, ModelInfo, Request, StreamEvent, TextPiece
+from runtime.providers.base import Finished, ModelInfo, Request, StreamEvent, TextPiece, Wire
 from runtime.providers.openai_chat import OpenAIChat
+from runtime.providers.openai_responses import OpenAIResponses
 from runtime.providers.transport import NetworkProvider
 from tests.servers import (
     KEY,
@@ -21,6 +22,7 @@ from tests.servers import (
     Seen,
     anthropic_text,
     chat_text,
+    responses_text,
     serve,
 )
 
@@ -35,13 +37,33 @@ def messages(url: str, key: str = KEY) -> NetworkProvider:
     return Anthropic("acme", key, url, key_variable="ACME_API_KEY")
 
 
-BOTH = pytest.mark.parametrize(("make", "text"), [(chat, chat_text), (messages, anthropic_text)])
+def responses(url: str, key: str = KEY) -> NetworkProvider:
+    return OpenAIResponses("acme", key, f"{url}/v1", key_variable="ACME_API_KEY")
+
+
+#: A whole reply of each wire.
+TEXTS: dict[Make, Callable[[str], Handler]] = {
+    chat: chat_text,
+    messages: anthropic_text,
+    responses: responses_text,
+}
+WITH_TEXT = pytest.mark.parametrize(("make", "text"), list(TEXTS.items()))
+
+
+WIRE_OF: dict[type, Wire] = {
+    OpenAIChat: "openai_chat",
+    Anthropic: "anthropic",
+    OpenAIResponses: "openai_responses",
+}
 
 
 def request_for(provider: NetworkProvider, timeout: float = 5.0, **abilities: Any) -> Request:
-    wire: Any = "openai_chat" if isinstance(provider, OpenAIChat) else "anthropic"
+    wire = WIRE_OF[type(provider)]
     model = ModelInfo("m-1", "acme", wire, 1000, 100, Abilities(**abilities))
-    body = {"model": "m-1", "max_tokens": 100, "messages": [{"role": "user", "content": "hi é 😀"}]}
+    said = [{"role": "user", "content": "hi é 😀"}]
+    body: dict[str, Any] = {"model": "m-1", "max_tokens": 100, "messages": said}
+    if wire == "openai_responses":
+        body = {"model": "m-1", "max_output_tokens": 100, "store": False, "input": said}
     return Request.of(model, body, timeout)
 
 
@@ -86,8 +108,9 @@ def problem(events: list[StreamEvent], kind: str, stop: StopReason = "error") ->
 START = {
     chat: {"choices": [{"index": 0, "delta": {"content": "par"}, "finish_reason": None}]},
     messages: {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "par"}},
+    responses: {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "par"},
 }
-EACH = pytest.mark.parametrize("make", [chat, messages])
+EACH = pytest.mark.parametrize("make", list(TEXTS))
 
 
 def begun(make: Make, then: Callable[[Connection], Any]) -> Handler:

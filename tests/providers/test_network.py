@@ -25,10 +25,25 @@ from tests.servers import (
     status,
 )
 
-from .network import BOTH, EACH, Make, ask, ask_of, chat, finished, messages, opened, problem, request_for, shown
+from .network import (
+    EACH,
+    TEXTS,
+    WITH_TEXT,
+    Make,
+    ask,
+    ask_of,
+    chat,
+    finished,
+    messages,
+    opened,
+    problem,
+    request_for,
+    responses,
+    shown,
+)
 
 
-@BOTH
+@WITH_TEXT
 async def test_a_reply_streams_and_the_connection_is_used_again(make: Make, text: Callable[..., Handler]) -> None:
     """A strict server takes the request; pieces, message and usage come; the next call needs no new connection."""
     async with model_server([text("hello there")]) as server, opened(make(server.url)) as provider:
@@ -95,7 +110,7 @@ async def test_no_proxy_stands_before_this_machine(monkeypatch: pytest.MonkeyPat
     assert finished(await ask_of(chat, chat_text("ok"))).message.text == "ok"
 
 
-@BOTH
+@WITH_TEXT
 async def test_a_refused_key_names_the_variable_and_hides_the_key(make: Make, text: Callable[..., Handler]) -> None:
     """The server repeats the key in its answer; we do not."""
     wrong = "sk-wrong-0123456789"
@@ -107,7 +122,7 @@ async def test_a_refused_key_names_the_variable_and_hides_the_key(make: Make, te
     assert "wrong" not in last.problem.text + last.problem.detail
 
 
-@BOTH
+@WITH_TEXT
 async def test_overflow_is_recognised_with_its_numbers(make: Make, text: Callable[..., Handler]) -> None:
     """In each provider's own form."""
     async with model_server([text("never")], window=20) as server, opened(make(server.url)) as provider:
@@ -117,7 +132,7 @@ async def test_overflow_is_recognised_with_its_numbers(make: Make, text: Callabl
         assert (last.problem.window, last.problem.prompt) == (20, len(server.seen[0].body))
 
 
-@BOTH
+@WITH_TEXT
 async def test_retry_after_comes_with_the_problem(make: Make, text: Callable[..., Handler]) -> None:
     """Errors are values, and carry the wait."""
     events = await ask_of(make, status(429, {"error": {"message": "slow down"}}, {"retry-after": "7"}))
@@ -127,7 +142,7 @@ async def test_retry_after_comes_with_the_problem(make: Make, text: Callable[...
     assert last.problem.retry_after == 7.0
 
 
-@BOTH
+@WITH_TEXT
 @pytest.mark.parametrize("code", [500, 503, 529])
 async def test_failures_of_the_server_are_values(make: Make, text: Callable[..., Handler], code: int) -> None:
     """The SDKs' own retries are off: one request is one request."""
@@ -136,7 +151,7 @@ async def test_failures_of_the_server_are_values(make: Make, text: Callable[...,
         assert len(server.seen) == 1
 
 
-@BOTH
+@WITH_TEXT
 async def test_nothing_listens(make: Make, text: Callable[..., Handler]) -> None:
     """The URL is named, and the likely reason."""
     async with serve(status(200)) as server:
@@ -147,7 +162,7 @@ async def test_nothing_listens(make: Make, text: Callable[..., Handler]) -> None
     assert "running?" in said
 
 
-@BOTH
+@WITH_TEXT
 async def test_a_redirect_is_not_followed_with_the_key(make: Make, text: Callable[..., Handler]) -> None:
     """The key goes to nobody but the host that the user named."""
     async with serve(text("never")) as other:
@@ -191,6 +206,15 @@ async def test_hosts_that_cannot_stream(make: Make) -> None:
             "stop_reason": "tool_use",
             "usage": {"input_tokens": 5, "output_tokens": 1},
         },
+        responses: {
+            "object": "response",
+            "status": "completed",
+            "output": [
+                {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "so"}]},
+                {"type": "function_call", "call_id": "c", "name": "read_file", "arguments": json.dumps(arguments)},
+            ],
+            "usage": {"input_tokens": 5, "output_tokens": 1},
+        },
     }[make]
     async with serve(status(200, answer)) as server, opened(make(server.url)) as provider:
         provider.streams = False
@@ -200,10 +224,11 @@ async def test_hosts_that_cannot_stream(make: Make) -> None:
     assert last.problem is None
     assert last.message.content == (Text("so"), ToolCall("c", "read_file", json.dumps(arguments)))
     assert last.message.usage == Usage(plain=5, output=1)
-    assert [type(event) for event in events] == [TextPiece, CallPiece, UsagePiece, Finished] or make is chat
+    told = [CallPiece, CallPiece] if make is responses else [CallPiece]  # that it begins, and its arguments
+    assert [type(event) for event in events] == [TextPiece, *told, UsagePiece, Finished] or make is chat
 
 
-@BOTH
+@WITH_TEXT
 async def test_usage_is_told_as_it_comes(make: Make, text: Callable[..., Handler]) -> None:
     """At a reply's beginning where the provider tells it there, and the last is the final count."""
     events = await ask_of(make, text("hello"))
@@ -260,7 +285,7 @@ async def test_a_url_that_is_none(make: Make, url: str) -> None:
 @EACH
 async def test_many_calls_at_once(make: Make) -> None:
     """Agents share a provider."""
-    text = chat_text("ok") if make is chat else anthropic_text("ok")
+    text = TEXTS[make]("ok")
     got: list[str] = []
 
     async def one() -> None:
@@ -272,7 +297,7 @@ async def test_many_calls_at_once(make: Make) -> None:
     assert got == ["ok"] * 20
 
 
-@BOTH
+@WITH_TEXT
 async def test_a_limit_passes_and_the_reply_comes(make: Make, text: Callable[..., Handler]) -> None:
     """429, then a dropped connection, then 200: one reply, and the waits that were asked for."""
     slept: list[float] = []

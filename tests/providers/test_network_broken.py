@@ -15,14 +15,27 @@ from tests.servers import (
     Seen,
     answering,
     anthropic_events,
-    anthropic_text,
     chat_events,
-    chat_text,
     serve,
     status,
 )
 
-from .network import EACH, Make, ask, ask_of, begun, chat, finished, messages, opened, problem, request_for, shown
+from .network import (
+    EACH,
+    TEXTS,
+    Make,
+    ask,
+    ask_of,
+    begun,
+    chat,
+    finished,
+    messages,
+    opened,
+    problem,
+    request_for,
+    responses,
+    shown,
+)
 
 
 @EACH
@@ -86,7 +99,8 @@ async def test_keep_alive_comments_are_signs_of_life() -> None:
 @pytest.mark.parametrize("sign", ["comment", "ping", "empty"])
 async def test_signs_of_life_alone_are_not_waited_for_for_ever(make: Make, sign: str) -> None:
     """Comments, pings and pieces with nothing in them: the heart of a server beats, but no model answers."""
-    event = {"type": "ping"} if make is messages else {"choices": [{"index": 0, "delta": {}, "finish_reason": None}]}
+    empty = {"choices": [{"index": 0, "delta": {}, "finish_reason": None}]}
+    event = {messages: {"type": "ping"}, responses: {"type": "keepalive"}, chat: empty}[make]
     data = b": still here\n\n" if sign == "comment" else f"event: ping\ndata: {json.dumps(event)}\n\n".encode()
     if sign == "ping" and make is chat:
         data = b'event: ping\ndata: {"type": "ping"}\n\n'
@@ -211,7 +225,7 @@ async def test_cancelling_closes_the_connection(make: Make, begin: bool) -> None
     async def silent(_: Seen, connection: Connection) -> None:
         await connection.hang()
 
-    text = chat_text("ok") if make is chat else anthropic_text("ok")
+    text = TEXTS[make]("ok")
     first = begun(make, Connection.hang) if begin else silent
     async with serve(answering(first, text)) as server, opened(make(server.url)) as provider:
         with anyio.move_on_after(0.3) as scope:
