@@ -22,6 +22,7 @@ from runtime.skills import (
     skill_roots,
     split_front_matter,
 )
+from runtime.skills.checking import check_skill
 from runtime.tools.base import ToolContext
 from runtime.tools.skill import skill_tool
 from runtime.workspace import FileText, open_workspace, shipped_path
@@ -116,8 +117,8 @@ def test_always(front: str, always: bool, said: str | None) -> None:
     [
         ("no front matter", "no front matter"),
         ("---\nname: my-skill\ndescription: d\nnever closed", "no front matter"),
-        ("---\nname: my-skill\ndescription:\n---\n", "has no description"),
-        ("---\ntitle: x\n---\nText", "no name and no description"),
+        ("---\nname: my-skill\ndescription:\n---\n", "no description"),
+        ("---\ntitle: x\n---\nText", "without both this is no skill"),
         ("", "no front matter"),
     ],
 )
@@ -133,11 +134,11 @@ def test_bad_front_matter_is_reported(text: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("front", "said"),
     [
-        ("description: d", "has no name"),
+        ("description: d", "no name"),
         ("name: My Skill\ndescription: d", "may only have a-z"),
         ("name: ../etc\ndescription: d", "may only have a-z"),
-        ("name: [a]\ndescription: d", "has no name"),
-        ("name: my-skill", "has no description"),
+        ("name: [a]\ndescription: d", "no name"),
+        ("name: my-skill", "no description"),
     ],
 )
 def test_what_other_agents_leave_out_is_taken_from_elsewhere(front: str, said: str) -> None:
@@ -172,7 +173,9 @@ def test_a_bad_skill_does_not_take_the_others_down(tmp_path: Path) -> None:
     (tmp_path / "skills" / "README.md").write_text("not a skill")
     skills = load_skills([SkillRoot("workspace", tmp_path / "skills")])
     assert [skill.name for skill in skills.all] == ["good"]
-    assert len(skills.problems) == 3
+    assert len(skills.problems) == 4 and any(
+        "SKILL.md:2: cannot be read: 'nothing'" in each for each in skills.problems
+    )
     assert any("leads out of" in problem for problem in skills.problems)
     (tmp_path / "file").write_text("")
     assert load_skills([SkillRoot("user", tmp_path / "none"), SkillRoot("user", tmp_path / "file")]) == Skills()
@@ -374,3 +377,15 @@ def test_deep_nesting_is_read_without_harm() -> None:
     deep = "\n".join(f"{' ' * depth}a:" for depth in range(1, 2_000))
     for front in (deep, "m: " + "[" * 5_000, "m:\n" + "\n".join(f"{' ' * d}- - a" for d in range(1, 500))):
         assert parse_skill(f"---\nname: a\ndescription: d\nmetadata:\n{front}\n---\nb", FILE, "workspace")[0]
+
+
+def test_loading_and_checking_word_a_fault_alike(tmp_path: Path) -> None:
+    """Loading adds what it does about it; a line that cannot be read is named by its number in both."""
+    for name, front in [("a", "name: b\nno key here\ndescription: d"), ("c", "always: x\nname: C!\ndescription: d")]:
+        file = write(tmp_path / "skills", name, front)
+        told = parse_skill(file.read_text(), file, "workspace")[1]
+        faults = [fault for fault in check_skill(file) if not fault.advice]
+        assert len(faults) == len(told) == 2
+        assert all(any(fault.text in line for line in told) for fault in faults)
+    broken = parse_skill((tmp_path / "skills" / "a" / "SKILL.md").read_text(), FILE, "workspace")[1]
+    assert broken[0] == f"{FILE}:3: cannot be read: 'no key here'"

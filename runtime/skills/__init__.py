@@ -7,11 +7,12 @@ depends on names alone; a skill that lacks something is listed for people and ke
 finding and reading block.
 """
 
+from .faults import MAX_DESCRIPTION
 from .files import read_skill_file, skill_files
 from .finding import MAX_SKILL_CHARACTERS, SkillRoot, Skills, collect_skills, list_skill_files, load_skills, skill_roots
 from .front_matter import parse_front_matter, split_front_matter
 from .requirements import Around, Requirements, missing, this_machine
-from .skill import MAX_DESCRIPTION, SKILL_FILE, Skill, Source, parse_skill
+from .skill import SKILL_FILE, Skill, Source, parse_skill
 
 __all__ = [
     "MAX_DESCRIPTION",

@@ -13,10 +13,24 @@ from pathlib import Path
 from typing import Any
 
 from ..workspace import read_text
+from .faults import (
+    MAX_COMPATIBILITY,
+    MAX_DESCRIPTION,
+    MAX_NAME,
+    NO_DESCRIPTION,
+    NO_FRONT_MATTER,
+    long_description,
+    long_name,
+    no_flag,
+    no_name,
+    other_name,
+    unread,
+    wrong_name,
+)
 from .finding import MAX_SKILL_CHARACTERS, SkillRoot, list_skill_files
 from .front_matter import parse_front_matter, split_front_matter, unread_lines
 from .requirements import metadata_of
-from .skill import MAX_COMPATIBILITY, MAX_DESCRIPTION, MAX_NAME, NAME, SKILL_FILE, usual_name
+from .skill import NAME, SKILL_FILE, usual_name
 
 LONGEST_TEXT = 500  # lines, as the standard recommends
 
@@ -67,12 +81,11 @@ def check_skill(file: Path) -> tuple[Fault, ...]:
         return (Fault(file, 0, f"longer than {MAX_SKILL_CHARACTERS:,} characters: move parts into references/"),)
     split = split_front_matter(content.text)
     if split is None:
-        how = 'the file begins with a line "---", name and description, and a line "---" again'
-        return (Fault(file, 1, f"no front matter: {how}"),)
+        return (Fault(file, 1, NO_FRONT_MATTER),)
     lines, body = split
     fields = parse_front_matter(lines)
     faults = [
-        *(Fault(file, number + 2, f"cannot be read: {lines[number].strip()[:60]!r}") for number in unread_lines(lines)),
+        *(Fault(file, number + 2, unread(lines[number])) for number in unread_lines(lines)),
         *_front(file, lines, fields),
         *_body(file, body, len(lines) + 2),
     ]
@@ -86,9 +99,9 @@ def _front(file: Path, lines: Sequence[str], fields: dict[str, Any]) -> Iterator
     yield from (Fault(file, line_of("name"), text) for text in _name(fields.get("name"), usual_name(file)))
     at, description = line_of("description"), fields.get("description")
     if not isinstance(description, str) or not description.strip():
-        yield Fault(file, at, "no description: say what the skill does and when to use it")
+        yield Fault(file, at, NO_DESCRIPTION)
     elif len(description) > MAX_DESCRIPTION:
-        yield Fault(file, at, f"the description has {len(description):,} characters, {MAX_DESCRIPTION:,} at most")
+        yield Fault(file, at, long_description(description))
     elif not re.search(r"\b(use|when|whenever|if)\b", description, re.IGNORECASE):
         yield Fault(file, at, 'the description does not say when: add a sentence that begins "Use when"', advice=True)
     compatibility = fields.get("compatibility")
@@ -101,7 +114,7 @@ def _front(file: Path, lines: Sequence[str], fields: dict[str, Any]) -> Iterator
         )
     for flag in _FLAGS:
         if flag in fields and str(fields[flag]).lower() not in ("true", "false"):
-            yield Fault(file, line_of(flag), f"{flag} should be true or false")
+            yield Fault(file, line_of(flag), no_flag(flag, fields[flag]))
     for key in fields:
         if key not in _FIELDS | _OTHERS:
             said = f'the standard knows no field "{key}"; what is your own belongs below metadata'
@@ -110,13 +123,13 @@ def _front(file: Path, lines: Sequence[str], fields: dict[str, Any]) -> Iterator
 
 def _name(name: Any, usual: str) -> Iterator[str]:
     if not isinstance(name, str) or not name:
-        yield f'no name: add "name: {usual}"'
+        yield no_name(usual)
     elif not NAME.fullmatch(name):
-        yield f'the name "{name[:80]}" may only have a-z, 0-9 and single hyphens between them'
+        yield wrong_name(name)
     elif len(name) > MAX_NAME:
-        yield f"the name has {len(name)} characters, {MAX_NAME} at most"
+        yield long_name(name)
     elif name != usual:
-        yield f'the name "{name}" differs from its folder "{usual}"'
+        yield other_name(name, usual)
 
 
 def _body(file: Path, body: str, above: int) -> Iterator[Fault]:

@@ -12,11 +12,24 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from .front_matter import parse_front_matter, split_front_matter
+from .faults import (
+    MAX_COMPATIBILITY,
+    MAX_DESCRIPTION,
+    MAX_NAME,
+    NO_DESCRIPTION,
+    NO_FRONT_MATTER,
+    long_description,
+    long_name,
+    no_flag,
+    no_name,
+    other_name,
+    unread,
+    wrong_name,
+)
+from .front_matter import parse_front_matter, split_front_matter, unread_lines
 from .requirements import Requirements, metadata_of, read_requirements
 
 SKILL_FILE = "SKILL.md"
-MAX_NAME, MAX_DESCRIPTION, MAX_COMPATIBILITY = 64, 1024, 500  # characters, by the standard
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 Source: TypeAlias = Literal["shipped", "folder", "user", "workspace"]
@@ -65,17 +78,20 @@ def _parsed(text: str, file: Path, source: Source) -> tuple[Skill | None, tuple[
 def _parse(text: str, file: Path, source: Source) -> tuple[Skill | None, list[str]]:
     split = split_front_matter(text)
     if split is None:
-        return None, [f'{file}: no front matter. It begins with a line "---", name and description, and "---" again']
-    fields, body = parse_front_matter(split[0]), split[1].strip()
+        return None, [f"{file}: {NO_FRONT_MATTER}"]
+    lines, body = split[0], split[1].strip()
+    fields = parse_front_matter(lines)
+    broken = [f"{file}:{number + 2}: {unread(lines[number])}" for number in unread_lines(lines)]
     if not fields.get("name") and not fields.get("description"):
-        return None, [f"{file}: the front matter has no name and no description. Add both; without them it is no skill"]
+        missing = f"{no_name(usual_name(file))}; {NO_DESCRIPTION}; without both this is no skill"
+        return None, [*broken, f"{file}: {missing}"]
     faults: list[str] = []
     name = _name(fields.get("name"), usual_name(file), faults)
     if name is None:
-        return None, [f"{file}: {fault}" for fault in faults]
+        return None, [*broken, *(f"{file}: {fault}" for fault in faults)]
     description = _description(fields.get("description"), body, faults)
     if not description:
-        return None, [f"{file}: {fault}" for fault in faults]
+        return None, [*broken, *(f"{file}: {fault}" for fault in faults)]
     metadata = metadata_of(fields.get("metadata"))
     skill = Skill(
         name=name,
@@ -90,7 +106,7 @@ def _parse(text: str, file: Path, source: Source) -> tuple[Skill | None, list[st
         requirements=read_requirements(metadata),
         by_hand=_flag("disable-model-invocation", fields.get("disable-model-invocation"), faults),
     )
-    return skill, [f"{file}: {fault}" for fault in faults]
+    return skill, [*broken, *(f"{file}: {fault}" for fault in faults)]
 
 
 def usual_name(file: Path) -> str:
@@ -101,12 +117,12 @@ def usual_name(file: Path) -> str:
 def _name(given: Any, usual: str, faults: list[str]) -> str | None:
     if isinstance(given, str) and NAME.fullmatch(given) and len(given) <= MAX_NAME:
         if given != usual:
-            faults.append(f'the name "{given}" differs from its folder "{usual}"; the name counts')
+            faults.append(f"{other_name(given, usual)}; the name counts")
         return given
     if isinstance(given, str) and given:
-        faults.append(f'the name "{given[:80]}" may only have a-z, 0-9 and single hyphens, {MAX_NAME} at most')
+        faults.append(long_name(given) if NAME.fullmatch(given) else wrong_name(given))
     else:
-        faults.append(f'the front matter has no name. Add "name: {usual}"')
+        faults.append(no_name(usual))
     if NAME.fullmatch(usual) and len(usual) <= MAX_NAME:
         faults[-1] += f'; "{usual}" is used'
         return usual
@@ -116,9 +132,9 @@ def _name(given: Any, usual: str, faults: list[str]) -> str | None:
 def _description(given: Any, body: str, faults: list[str]) -> str:
     if isinstance(given, str) and (description := " ".join(given.split())):
         if len(description) > MAX_DESCRIPTION:
-            faults.append(f"the description has {len(description):,} characters; {MAX_DESCRIPTION:,} are used")
+            faults.append(f"{long_description(description)}; its beginning is used")
         return description[:MAX_DESCRIPTION]
-    faults.append('the front matter has no description. Add "description: what it does and when to use it"')
+    faults.append(NO_DESCRIPTION)
     paragraphs = (part for part in re.split(r"\n\s*\n", body) if part.strip() and not part.lstrip().startswith("#"))
     first = " ".join(next(paragraphs, "").split())[:MAX_DESCRIPTION]
     if first:
@@ -136,7 +152,7 @@ def _always(fields: dict[str, Any], metadata: dict[str, Any]) -> Any:
 def _flag(name: str, value: Any, faults: list[str]) -> bool:
     if value is None or str(value).lower() in ("false", "true"):
         return str(value).lower() == "true"
-    faults.append(f'{name} should be true or false, not "{str(value)[:40]}"; taken as false')
+    faults.append(f"{no_flag(name, value)}; taken as false")
     return False
 
 

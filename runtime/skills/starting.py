@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from ..errors import WorkspaceError
-from .skill import MAX_NAME, NAME, SKILL_FILE
+from .faults import MAX_NAME
+from .skill import NAME, SKILL_FILE
 
 _TEXT = """\
 ---
