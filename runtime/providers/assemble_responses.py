@@ -11,6 +11,7 @@ go back just before what followed it. Laws beside those of `assemble`:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -39,6 +40,9 @@ STATUS: Final[dict[str, int]] = {
     "invalid_request_error": 400,
     "authentication_error": 401,
 }
+
+#: Codes that say of the request itself that it was wrong.
+_OURS = re.compile(r"image|invalid|policy|mismatch")
 
 #: Events that bring text: which kind, and the name of its place within the item.
 TEXTS: Final[dict[str, tuple[str, str]]] = {
@@ -121,8 +125,11 @@ class ResponsesAssembler:
             error = {key: value for key, value in told.items() if key not in ("type", "sequence_number")}
         if not error:
             error = {"message": f"the reply ended with {kind}", "code": "server_error"}
-        names = (error.get("code"), error.get("type"))
-        self.fault = StreamFault({"error": dict(error)}, next((STATUS[n] for n in names if n in STATUS), None))
+        names = [name for name in (error.get("code"), error.get("type")) if isinstance(name, str)]
+        status = next((STATUS[name] for name in names if name in STATUS), None)
+        if status is None and any(_OURS.search(name) for name in names):
+            status = 400
+        self.fault = StreamFault({"error": dict(error)}, status)
         if isinstance(told.get("usage"), Mapping):
             self._usage = told["usage"]
 

@@ -23,7 +23,10 @@ from .waits import asked_wait
 TRANSIENT: frozenset[ProblemKind] = frozenset({"rate_limited", "overloaded", "network"})
 
 _DETAIL = 2000  # characters of a body that a bug report carries
-_REFUSED = re.compile(r"content.?(?:filter|policy|management)|safety system|output blocked", re.IGNORECASE)
+_REFUSED = re.compile(
+    r"content.?(?:filter|policy|management)|safety system|output blocked|policy.violation|bio_policy|our usage polic",
+    re.IGNORECASE,
+)
 _BROKE = re.compile(r"insufficient.?(?:quota|balance|credit)|credit balance|billing_error", re.IGNORECASE)
 #: As Ollama, llama.cpp, vLLM and OpenRouter say it.
 _NO_TOOLS = re.compile(

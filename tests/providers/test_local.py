@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from governors.messages import AssistantMessage
-from runtime.providers.base import Finished, Request, TextPiece
+from governors.messages import AssistantMessage, Message, Text, UserMessage
+from governors.wire import WIRES
+from runtime.providers.base import Finished, Provider, Request, TextPiece
 from runtime.providers.local import Local, is_installed
+from runtime.providers.openai_responses import OpenAIResponses
 from runtime.providers.weights import find_model
 
 WEIGHTS = find_model()
@@ -47,7 +50,7 @@ def ask(local: Local, *texts: str, most: int = 8) -> Request:
     return Request.of(info, {"model": info.id, "messages": messages, "max_tokens": most, "temperature": 0})
 
 
-async def answer(local: Local, request: Request) -> tuple[str, Finished]:
+async def answer(local: Provider, request: Request) -> tuple[str, Finished]:
     """The text as it streamed, and the end."""
     text, last = "", None
     with anyio.fail_after(120):
@@ -77,6 +80,27 @@ async def test_an_answer_streams(local: Local) -> None:
     assert end.message.stop in ("stop", "length")
     assert end.message.usage is not None and end.message.usage.output > 0 and end.message.usage.prompt > 10
     assert end.message.wire == "openai_chat"
+
+
+async def test_an_answer_streams_over_responses(local: Local) -> None:
+    """The same server speaks the newer protocol, with usage, and reads a repeated prefix from its cache."""
+    child = (await local.ready()).child
+    info = replace(local.model_info(), wire="openai_responses")
+    wire = WIRES["openai_responses"]
+    history: list[Message] = [UserMessage((Text("My name is Ada and I like long walks and green tea. Say hello."),))]
+    # This server breaks some connections that are used again (see `Local`).
+    provider = OpenAIResponses("local", child.key, f"{child.url}/v1", headers={"connection": "close"})
+    for _ in range(2):
+        parts = wire.encode(history, system="Be brief.", tools=(), abilities=info.abilities, model=info.id)
+        body = wire.body(parts, model=info.id, max_output=16, abilities=info.abilities)
+        text, end = await answer(provider, Request.of(info, wire.mark_cache({**body, "temperature": 0})))
+        assert end.problem is None
+        assert text and end.message.text == text
+        assert end.message.usage is not None and end.message.usage.output > 0
+        history += [end.message, UserMessage((Text("What is my name?"),))]
+    assert end.message.usage.cache_read > 20
+    assert end.message.wire == "openai_responses"
+    await provider.close()
 
 
 async def test_a_repeated_prefix_is_read_from_the_cache(local: Local) -> None:
