@@ -216,8 +216,7 @@ async def _hold_books(
     assert price is not None
     truth = sum(price.cost(usage) for usage in mind.took)
     it.figures["made to the model"] += len(mind.took)
-    if truth > total.cap + _CENT:
-        it.figures["really past the cap"] += 1
+    it.must(truth <= total.cap + _CENT, f"the calls really cost ${truth}, and the cap is ${total.cap}")
     if truth > total.spent + _CENT:
         it.figures["cost more than counted"] += 1
 
