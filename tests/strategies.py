@@ -107,7 +107,8 @@ def replies(draw: st.DrawFn, calls: int, ids: list[str]) -> AssistantMessage:
     wire, model = draw(st.sampled_from(AUTHORS))
     parts: list[Any] = draw(st.lists(thinking_parts, max_size=2))
     if not calls or draw(st.booleans()):
-        parts += [Text(text) for text in draw(st.lists(texts, min_size=0 if calls else 1, max_size=2))]
+        phase = draw(st.sampled_from([None, None, "commentary"]))
+        parts += [Text(text, phase) for text in draw(st.lists(texts, min_size=0 if calls else 1, max_size=2))]
         parts += draw(st.lists(thinking_parts, max_size=1))
     for _ in range(calls):
         signature = draw(st.sampled_from([None, None, "sig=="]))
