@@ -57,7 +57,7 @@ json_values = st.recursive(
 )
 json_objects = st.dictionaries(texts, json_values, max_size=3)
 
-text_parts = st.builds(Text, texts)
+text_parts = st.builds(Text, texts, st.none() | texts)
 image_parts = st.builds(Image, texts, texts, st.none() | numbers, st.none() | numbers)
 thinking_parts = st.builds(Thinking, texts, st.none() | texts, st.booleans())
 call_parts = st.builds(ToolCall, texts, texts, texts, st.booleans())
