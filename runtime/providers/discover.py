@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import anyio
 
@@ -68,7 +69,10 @@ async def ask_server(url: str, key: str = "", *, within: float = 2.0) -> FoundSe
     found: dict[int, FoundServer] = {}
     try:
         client = await anyio.to_thread.run_sync(_make_client, url, key)
-    except ValueError:  # no URL, or a key that no header can hold: the first call tells it
+    except (
+        ValueError,
+        ImportError,
+    ):  # no URL, a key that no header can hold, a proxy of a kind: the first call tells it
         return None
     async with client:
         with anyio.move_on_after(within):
@@ -81,6 +85,8 @@ def _make_client(url: str | None = None, key: str = "") -> httpx2.AsyncClient:
     http on this machine only. Raises `ValueError`."""
     import httpx2
 
+    if url is not None:
+        _ = urlsplit(url).port  # raises ValueError where connecting would raise something else
     if url is None or is_loopback(url):
         headers = {"authorization": f"Bearer {key}"} if key else {}
         return httpx2.AsyncClient(trust_env=False, verify=False, follow_redirects=False, headers=headers)

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from runtime.providers.discover import FoundServer, find_servers
+from runtime.providers.discover import FoundServer, ask_server, find_servers
 from tests.servers import Connection, Handler, Seen, serve
 
 
@@ -196,3 +196,27 @@ async def test_nothing_listens_and_no_proxy_is_asked(monkeypatch: pytest.MonkeyP
             port = closed.extra(anyio.abc.SocketAttribute.local_port)
         assert await find_servers((("ollama", port),), within=2) == ()
         assert proxy.seen == []
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/v1", "http://127.0.0.1:99999/v1", "nonsense"])
+async def test_a_server_that_cannot_be_asked_tells_nothing(url: str) -> None:
+    """Whatever is wrong with it, the first call says so better."""
+    assert await ask_server(url, "a key\nof two lines") is None
+    assert await ask_server(url) is None
+
+
+async def test_a_named_server_is_known_by_what_it_says_of_itself() -> None:
+    """Behind any path, and whoever it says it is may be asked more."""
+
+    async def handle(seen: Seen, connection: Connection) -> None:
+        if seen.path == "/llm/v1/models":
+            await connection.respond(body={"object": "list", "data": [{"id": "m", "owned_by": "llamacpp"}]})
+        elif seen.path == "/llm/props":
+            await connection.respond(body={"default_generation_settings": {"n_ctx": 5_000}})
+        else:
+            await connection.respond(404)
+
+    async with serve(handle) as server:
+        found = await ask_server(f"{server.url}/llm/v1/")
+    assert found is not None
+    assert (found.kind, found.told("m")["window"]) == ("llama.cpp", 5_000)
