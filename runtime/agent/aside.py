@@ -1,8 +1,8 @@
 """A question to the model beside the conversation: about it, but no part of it.
 
 The request extends the warm prefix (same system prompt, tools and messages, and one more message that asks), so that it
-costs little. Laws: it is recorded as `request` and `outcome`, under a purpose of its own, and leaves nothing that a
-model sees later; what the governors have to decide so that it fits holds for it alone.
+costs little. Laws: it is recorded as `request` (with what it `asked`) and `outcome`, under a purpose of its own, and
+leaves nothing that a model sees later; what the governors have to decide so that it fits holds for it alone.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ async def prepare_aside(desk: Desk, model: ChosenModel, question: str, *, decide
         )
         outcome = (await at_ease(len(imagined), partial(prepare, situation))).outcome
         if isinstance(outcome, Prepared):
-            return outcome
+            return replace(outcome, record=replace(outcome.record, asked=question))
         for record in outcome.records:
             _imagine(imagined, imagined[-1].id + 1, record)
     return None

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from governors.messages import Messages, ToolSpec
+from governors.messages import Messages, Text, ToolSpec
 from governors.wire import WIRES
 from governors.wire.base import LIFETIMES, Payload
 from governors.wire.encoded import dump_bytes
@@ -22,7 +22,7 @@ from ..agent.renewing import WARMING, least_answer, renewed_by
 from ..errors import SessionError
 from ..hooks.payload import changed
 from ..providers.base import ModelInfo
-from ..session.entries import Entry, RequestRecord, SettingRecord
+from ..session.entries import Entry, MessageRecord, RequestRecord, SettingRecord
 from ..session.tree import Tree
 from ..session.view.projection import Projection, project
 from ..session.view.redaction import redacted_entries
@@ -73,8 +73,12 @@ def as_model(entries: Sequence[Entry], entry: int, model: ModelInfo | None = Non
     before = [each for each in entries if each.id < place or (request is None and each.id == entry)]
     hidden = hidden_entries(entries)
     told = redacted_entries(before)
-    sent = project(tree.branch_to(until), told)
-    shown = sent if not hidden else project(Tree(veiled(entries)).branch_to(until), hidden)
+    sent = project(_asking(tree.branch_to(until), found), told)
+    if hidden:
+        bare = Tree(veiled(entries))
+        shown = project(_asking(bare.branch_to(until), bare.get(entry)), hidden)
+    else:
+        shown = sent
     if model is None:
         return _without_model(entry, request, shown)
     model = as_told(model, sent.settings)
@@ -114,6 +118,14 @@ def request_at(entries: Sequence[Entry], entry: int) -> RequestRecord | None:
         if isinstance(each.record, RequestRecord):
             return each.record
     return next((each.record for each in entries if isinstance(each.record, RequestRecord)), None)
+
+
+def _asking(branch: Sequence[Entry], entry: Entry | None) -> Sequence[Entry]:
+    """`branch`, with what the request `entry` asked at its end, if it asked beside the conversation."""
+    if entry is None or not isinstance(entry.record, RequestRecord) or entry.record.asked is None:
+        return branch
+    asked = MessageRecord(role="user", content=(Text(entry.record.asked),))
+    return (*branch, Entry(entry.id, branch[-1].id if branch else None, entry.at, asked))
 
 
 def _without_model(entry: int, request: RequestRecord | None, shown: Projection) -> Seen:
@@ -206,7 +218,7 @@ def _why(request: RequestRecord, same: bool | None, redacted: bool) -> str:
     if same:
         return "what was redacted since is hidden here; the proof was made with it" if redacted else ""
     if request.purpose != "turn":
-        return f"it was made for a purpose of its own ({request.purpose}), with instructions that are not in the log"
+        return f"it was made for a purpose of its own ({request.purpose}), with what the log does not hold of it"
     if redacted:
         return "something that it showed was redacted since"
     return (

@@ -32,6 +32,7 @@ from ..session.entries import (
     Part,
     Record,
     RedactRecord,
+    RequestRecord,
     ResultRecord,
     SettingRecord,
     SystemRecord,
@@ -87,8 +88,18 @@ def _veiled(entry: Entry, hidden: frozenset[int], stale: bool) -> Entry:
             return _at(entry, _head(record, hidden, stale))
         case CompactionRecord() if record.dropped and any(target < entry.id for target in hidden):
             return _at(entry, replace(record, dropped=(REDACTED,)))
+        case RequestRecord() if (record.changes or record.asked) and any(target < entry.id for target in hidden):
+            return _at(entry, _request(record))
         case _:
             return entry
+
+
+def _request(record: RequestRecord) -> RequestRecord:
+    """A request without what hooks put into it and what it asked: either may quote what was redacted."""
+    changes = tuple(
+        replace(each, value=REDACTED) if isinstance(each.value, str | list | dict) else each for each in record.changes
+    )
+    return replace(record, changes=changes, asked=None if record.asked is None else REDACTED)
 
 
 def _head(record: HeadRecord, hidden: frozenset[int], stale: bool) -> HeadRecord:
@@ -144,7 +155,9 @@ def _without_text(record: Record) -> Record:
         case BranchSummaryRecord():
             return replace(record, text=REDACTED)
         case ExtensionRecord():
-            return ExtensionRecord(name=record.name, content=_shown(record.content), before=record.before)
+            return ExtensionRecord(
+                name=record.name, content=_shown(record.content), before=record.before, inbox=record.inbox
+            )
         case UnknownRecord():
             return UnknownRecord(raw={"type": record.raw.get("type", ""), "redacted": True})
         case _:

@@ -158,6 +158,7 @@ class RequestRecord:
     to keep the prompt (seconds), `thinking` the level that was asked for. `changes` are what hooks
     changed of the body that follows from the log; `prefix` and `blocks` are of what was sent. `reserved` is what the
     call may cost at most (US dollars), as it was taken from the spending limits; None where nothing was reserved.
+    `asked` is what a request beside the conversation asked at its end, in the user's role.
     """
 
     type: ClassVar[str] = "request"
@@ -175,6 +176,7 @@ class RequestRecord:
     decisions: tuple[int, ...] = ()  # entries made for this request
     changes: tuple[PayloadChange, ...] = ()
     reserved: float | None = None
+    asked: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from runtime.agent.states import State
 from runtime.agent.thrift import thrift_of
 from runtime.errors import SessionError
 from runtime.events import MessageRecorded, TurnFinished
+from runtime.exports.as_model import as_model
 from runtime.session.entries import (
     BranchSummaryRecord,
     HeadRecord,
@@ -291,6 +292,10 @@ async def test_a_summary_of_the_branch_that_is_left(tmp_path: Path) -> None:
         assert (asked.purpose, len(it.records(OutcomeRecord))) == ("branch_summary", 3)
         assert words(it.bodies[2])[:-1] == ["a", "One.", "try b", "Two."]
         assert "begins with: try b" in words(it.bodies[2])[-1]
+        entries = it.on_disk()
+        number = [entry.id for entry in entries if isinstance(entry.record, RequestRecord)][-1]
+        seen = as_model(entries, number, it.agent.model.info)
+        assert seen.same and seen.body == it.bodies[2], "what was asked is in the log"
         (record,) = it.records(BranchSummaryRecord)
         assert (record.text, record.fork) == ("They tried b and got Two.", moved.leaf and record.fork)
         assert tip is not None and record.tip >= tip

@@ -308,7 +308,9 @@ def test_what_may_hold_its_words_in_receipts_goes(path: Path) -> None:
 
     def request() -> int:
         told = {"purpose": "turn", "provider": "p", "model": "m", "wire": "anthropic", "prefix": "0"}
-        return log.add(RequestRecord(**told, forecast=1, budget=9, blocks=1, changes=(words, other)))
+        return log.add(
+            RequestRecord(**told, forecast=1, budget=9, blocks=1, changes=(words, other), asked="of the secret")
+        )
 
     def lost() -> int:
         told = {"timing": "manual", "reason": "asked", "strategy": "summary"}
@@ -325,6 +327,7 @@ def test_what_may_hold_its_words_in_receipts_goes(path: Path) -> None:
     left = entries(path)
     asked, receipt = left[seen], left[told]
     assert isinstance(asked, RequestRecord) and asked.changes == (replace(words, value=ERASED), other)
+    assert asked.asked == ERASED
     assert isinstance(receipt, CompactionRecord) and receipt.dropped == (ERASED,)
     assert all(left[each] == log.tree.get(each).record for each in (before, after, later))  # type: ignore[union-attr]
 

@@ -165,8 +165,9 @@ class _Lines:
                 return {**raw, **self._replaced(raw, "text")}
             case CompactionRecord(dropped=dropped) if dropped and self._may_hold(entry):
                 return {**raw, "dropped": [ERASED]}  # which words came from where is not told
-            case RequestRecord(changes=changes) if changes and self._may_hold(entry):
-                return {**raw, "changes": [without_value(each) for each in raw["changes"]]}
+            case RequestRecord(changes=changes, asked=asked) if (changes or asked) and self._may_hold(entry):
+                new = {"changes": [without_value(each) for each in raw["changes"]]} if changes else {}
+                return {**raw, **new, **({} if asked is None else {"asked": ERASED})}
         if raw["type"] == "edit" and raw.get("target") in self._gone:
             return {**raw, **self._content(raw)}
         return raw
