@@ -111,6 +111,12 @@ class Agent:
                     yield
                     return
 
+    @asynccontextmanager
+    async def holding_input(self) -> AsyncIterator[bool]:
+        """Whether nothing runs; nothing begins as long as this is held."""
+        async with self._gate:
+            yield self.activity.at_rest
+
     async def release(self) -> EventStream | None:
         """Run what a stop held back, as a turn of its own; None when nothing is held or a turn runs."""
         async with self._gate:
@@ -141,7 +147,7 @@ class Agent:
         return self.room.desk()
 
     def occupy(self, why: str) -> anyio.CancelScope:
-        """Be busy with something that is no turn, until `vacate`; while `resting` is held. A stop cancels the scope."""
+        """Be busy with something that is no turn, until `vacate`; while nothing can begin. A stop cancels the scope."""
         self._warming.cancel()
         return self.activity.begin(Trigger.FULL, why)
 

@@ -38,6 +38,7 @@ Strategy: TypeAlias = Callable[[Work], Awaitable[Made | Failed]]
 CLEARED = "[What was said before was cleared from view. `recall` reads it back.]"
 
 _LEAST = 0.05  # of the budget: what has to go for an attempt to be worth it
+_SMALLEST = 150  # tokens: what has to go where somebody asked; no summary has fewer
 _TAIL = 0.25  # of the budget: what stays word for word, at most
 _AFTER = 0.6  # of the budget: what a request should have at most after it, where that can be
 
@@ -132,9 +133,8 @@ def _is_reply(entry: Entry) -> bool:
 
 async def compact(desk: Desk, ask: Ask, here: Survey) -> Receipt:
     """Make room in the request `here`. Raises `SessionError`."""
-    fold = _fold(desk, ask, here)
-    worth = 1 if ask.timing == "manual" else round(_LEAST * here.budget)
-    if fold is None or here.tokens_of(fold.folded) < worth:
+    fold = _worth_it(desk, ask, here)
+    if fold is None:
         return Receipt("nothing", "nothing can go out of view", here.tokens, here.tokens)
     desk.announcer.emit(CompactionStarted(timing=ask.timing, reason=ask.reason, strategy=ask.strategy))
     with desk.compacting(f"makes room ({ask.reason})"):
@@ -227,13 +227,26 @@ def _words(entry: Entry) -> list[str]:
     return [part.text for part in record.content if isinstance(part, Text)]
 
 
-def _fold(desk: Desk, ask: Ask, here: Survey) -> Fold | None:
-    """What goes out of view, by when it is done."""
-    messages, sizes, marks = here.shown.projection.messages, here.sizes, desk.marks
-    free = round(_AFTER * here.budget) - here.front
-    most, tokens = marks.keep, max(1, min(marks.keep_tokens, round(_TAIL * here.budget), free))
+def _worth_it(desk: Desk, ask: Ask, here: Survey) -> Fold | None:
+    """What goes out of view; None where that is not worth a summary. Whoever asked for it wants room all the same:
+    where all would stay word for word, only the newest does."""
+    marks, asked = desk.marks, ask.reason in ("asked", "model")
+    limits = [(marks.keep, marks.keep_tokens)] + ([(1, 1)] if asked or ask.strategy == "blank" else [])
     if ask.strategy == "blank":
-        most, tokens = 1, 1
+        limits = limits[1:]
+    for most, tokens in limits:
+        fold = _fold(ask, here, most, tokens)
+        worth = _SMALLEST if (most, tokens) == (1, 1) else round(_LEAST * here.budget)
+        if fold is not None and here.tokens_of(fold.folded) >= worth:
+            return fold
+    return None
+
+
+def _fold(ask: Ask, here: Survey, most: int, tokens: int) -> Fold | None:
+    """What goes out of view, by when it is done; at most so many messages and tokens stay word for word."""
+    messages, sizes = here.shown.projection.messages, here.sizes
+    free = round(_AFTER * here.budget) - here.front
+    tokens = max(1, min(tokens, round(_TAIL * here.budget), free))
     if ask.timing == "before_turn":
         return fold_before_turn(
             messages,

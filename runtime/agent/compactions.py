@@ -34,8 +34,12 @@ class Ground(Protocol):
         """Stop what runs; nothing begins as long as this is held."""
         ...
 
+    def holding_input(self) -> AbstractAsyncContextManager[bool]:
+        """Whether nothing runs; nothing begins as long as this is held."""
+        ...
+
     def occupy(self, why: str) -> anyio.CancelScope:
-        """Be busy with something that is no turn, until `vacate`; while `resting` is held. A stop cancels the scope."""
+        """Be busy with something that is no turn, until `vacate`; while nothing can begin. A stop cancels the scope."""
         ...
 
     async def vacate(self, why: str) -> None: ...
@@ -96,8 +100,8 @@ class Compactions:
         reason = reason_for(desk, here, "idle", cold=True)
         if reason is None:
             return
-        async with self._ground.resting():
-            if waiting.cancel_called:  # somebody talked meanwhile
+        async with self._ground.holding_input() as resting:
+            if not resting or waiting.cancel_called:  # somebody talks
                 return
             scope = self._ground.occupy("a compaction while nobody talks")
         await self._held(scope, "idle", reason, None, None)
