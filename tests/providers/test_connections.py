@@ -142,17 +142,24 @@ async def test_an_answer_that_was_not_read_closes_its_connection() -> None:
 async def test_cancelling_gives_the_place_back(begun: bool) -> None:
     """While it waits for an answer, and while it reads one."""
 
+    arrived = anyio.Event()
+
     async def stall(_: Seen, connection: Connection) -> None:
         if begun:
             await connection.start()
+        arrived.set()
         await connection.hang()
 
     async with serve(stall) as server, client(most=1) as http:
         for place in range(3):
-            with anyio.move_on_after(0.05):
-                await http.get(server.url)
+            arrived = anyio.Event()
+            with anyio.fail_after(20):
+                async with anyio.create_task_group() as group:
+                    group.start_soon(http.get, server.url)
+                    await arrived.wait()
+                    group.cancel_scope.cancel()
             assert len(server.seen) == place + 1
-        with anyio.fail_after(2):
+        with anyio.fail_after(20):
             await server.gone.wait()
 
 
