@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from .version import __version__
 
 if TYPE_CHECKING:
+    from .agent.compacting import Receipt
     from .app import Runtime
     from .conversation import Conversation
     from .errors import MoonwakeError
@@ -34,6 +35,7 @@ _HOMES = {
     "Hook": ".hooks.contract",
     "HookContext": ".hooks.contract",
     "MoonwakeError": ".errors",
+    "Receipt": ".agent.compacting",
     "Refused": ".hooks.contract",
     "Reply": ".providers.scripted",
     "Runtime": ".app",
@@ -52,6 +54,7 @@ __all__ = [
     "Hook",
     "HookContext",
     "MoonwakeError",
+    "Receipt",
     "Refused",
     "Reply",
     "Runtime",

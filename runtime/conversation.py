@@ -8,9 +8,10 @@ from governors.messages import UserPart
 
 from .agent.agent import Agent
 from .agent.branches import Moved, whole, with_tree
+from .agent.compacting import STRATEGIES, Receipt
 from .agent.listeners import EventStream
 from .agent.marking import Redacted
-from .errors import TurnFailed
+from .errors import ConfigError, TurnFailed
 from .events import TurnFinished
 from .providers.base import ChosenModel
 from .session.moving.forking import fork_tree
@@ -67,6 +68,17 @@ class Conversation:
     async def undo_head(self) -> Moved:
         """Show the model again what the newest head took out of its view. Raises `SessionError` when none holds."""
         return await (await self.open()).branches.undo_head()
+
+    async def compact(self, focus: str | None = None, strategy: str | None = None) -> Receipt:
+        """Make room now: what was said becomes a summary, which keeps `focus` above all.
+
+        A running turn is stopped; what is said meanwhile waits. `strategy` is `summary` or `blank` (None: that of the
+        config). The receipt says what came of it, also when that failed; `undo_head` takes it back. Raises
+        `SessionError`, and `ConfigError` for a strategy that there is not.
+        """
+        if strategy is not None and strategy not in STRATEGIES:
+            raise ConfigError(f"there is no strategy {strategy!r} for making room; there are: {', '.join(STRATEGIES)}")
+        return await (await self.open()).compactions.by_hand(focus, strategy)
 
     def retry(self, model: ChosenModel | None = None) -> EventStream:
         """Send the last message once more, as `send` would; `model` answers from here on.

@@ -17,8 +17,9 @@ from ..session.entries import SettingRecord
 from ..session.naming import short_id
 from ..session.view.spending import share_of
 from .commands import COMMANDS, KEYS
+from .compact_acts import room_lines
 from .opening import TOOLS_OFF, tools_off
-from .recap import used_tokens
+from .recap import counted_tokens
 from .reducer import Line
 from .sanitize import clean
 from .seat import Act, Seat, tell
@@ -88,7 +89,7 @@ async def tokens(seat: Seat, argument: str) -> None:
     branch = tuple(agent.session.branch())
     measure = partial(window_use, branch, agent.model, agent.equipment.counter, agent.room.standing())
     use = await anyio.to_thread.run_sync(measure)
-    seat.audience.show(window_lines(use, used_tokens(branch)))
+    seat.audience.show(window_lines(use, counted_tokens(branch), await room_lines(agent)))
     warm = share_of(agent.session.tree.entries, WARMING)
     if warm.requests:
         cost = "" if warm.cost is None else f", {dollars(warm.cost)}"

@@ -17,6 +17,7 @@ COMMANDS = MappingProxyType(
         "/new": "begin a new session with the same agent",
         "/stop": "stop the running turn (as Ctrl-C does)",
         "/undo": "take the last turn back, to say it in other words: /undo, /undo 3",
+        "/compact": "sum up what was said, to make room: /compact, /compact FOCUS, /compact undo",
         "/retry": "send the last message once more: /retry, /retry MODEL",
         "/tree": "the turns and branches: /tree, /tree N (go there), /tree N edit, /tree N summary",
         "/fork": "go on in a new session that holds this branch: /fork, /fork N",

@@ -8,10 +8,20 @@ from collections.abc import Sequence
 from governors.documents import document_title
 from governors.messages import Document, Image, Text, Thinking, ToolCall
 
-from ..session.entries import Entry, ExtensionRecord, InboxRecord, MessageRecord, Part, ResultRecord
+from ..session.entries import (
+    CompactionRecord,
+    Entry,
+    ExtensionRecord,
+    HeadRecord,
+    InboxRecord,
+    MessageRecord,
+    Part,
+    ResultRecord,
+)
 from ..session.format.codec import encode_entry
 from ..session.view.redaction import REDACTED
 from ..session.view.wrapping import opening_of
+from .receipts import receipt_text
 
 _PLACE = ("id", "parent", "at", "until", "type")
 
@@ -40,6 +50,10 @@ def entry_lines(entry: Entry, *, redacted: bool = False, output: str | None = No
             return output
         case ExtensionRecord(name=name, data=data, content=content) if content:
             return "\n\n".join((opening_of(name, data), output or _parts(content)))
+        case CompactionRecord() as receipt:
+            return receipt_text(receipt)
+        case HeadRecord(summary=str()) as head:
+            return _head(head)
         case MessageRecord(content=content, stop=stop) if not content:
             return f"(nothing; it ended with: {stop})"
         case MessageRecord(content=content) | ResultRecord(content=content) | InboxRecord(content=content) if content:
@@ -47,6 +61,14 @@ def entry_lines(entry: Entry, *, redacted: bool = False, output: str | None = No
         case _:
             raw = json.loads(encode_entry(entry))
             return json.dumps({key: raw[key] for key in raw if key not in _PLACE}, ensure_ascii=False, indent=2)
+
+
+def _head(head: HeadRecord) -> str:
+    """The summary, and what is kept word for word beside it."""
+    kept = "" if head.resume is None else ", without some of its steps"
+    where = f"(What the model sees begins at #{head.start}{kept}. What was before is summed up:)"
+    pins = (f"(pinned, #{pin.entry}, {pin.said}) {_parts(pin.content)}" for pin in head.pins)
+    return "\n\n".join((where, head.summary or "", *pins))
 
 
 def _parts(content: Sequence[Part]) -> str:

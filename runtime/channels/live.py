@@ -44,19 +44,21 @@ def activity(state: ChatState, waiting: Sequence[tuple[str, str]], now: float, w
         lines.append(Line("running", f"and {len(state.calls) - _MOST_CALLS} more"))
     lines.extend(_doing(state, now, width))
     for status, text in waiting[:_MOST_WAITING]:
-        when = _when(status, working=state.working)
+        when = _when(status, working=state.working, room=state.phase == "compact")
         lines.append(Line("queued", f"{when}: {one_line(text, max(20, width - len(when) - 6))}"))
     if len(waiting) > _MOST_WAITING:
         lines.append(Line("queued", f"and {len(waiting) - _MOST_WAITING} more"))
     return tuple(lines)
 
 
-def _when(status: str, *, working: bool) -> str:
+def _when(status: str, *, working: bool, room: bool = False) -> str:
     """What will become of input that waits."""
     if status == "held":
         return "held"
     if not working:
         return "with your next message"
+    if room and status == "steered":
+        return "right after"
     return "joins after this step" if status == "steered" else "next"
 
 
@@ -72,6 +74,8 @@ def _doing(state: ChatState, now: float, width: int) -> list[Line]:
         return [Line("thinking", f"preparing {state.drafting}")]
     if state.phase == "stopping":
         return [Line("thinking", "stopping")]
+    if state.phase == "compact":
+        return [Line("thinking", f"making room · {whole_seconds(now - state.since)}")]
     if not state.writing.rest.text.strip():
         return [Line("thinking", f"waiting for the model · {whole_seconds(now - state.since)}")]
     return []

@@ -7,10 +7,19 @@ from dataclasses import dataclass, field
 
 from governors.messages import UNFINISHED, ToolCall
 
-from ..session.entries import Entry, MessageRecord, OutcomeRecord, RequestRecord, ResultRecord
+from ..session.entries import (
+    CompactionRecord,
+    Entry,
+    HeadRecord,
+    MessageRecord,
+    OutcomeRecord,
+    RequestRecord,
+    ResultRecord,
+)
 from ..session.moving.turns import said
 from ..session.view.redaction import REDACTED
-from .reducer import Line
+from .receipts import result_line
+from .reducer import Line, LineKind
 from .sanitize import clean, one_line
 from .wording import plural
 
@@ -101,9 +110,44 @@ def _is_aside(entry: Entry) -> bool:
     return isinstance(entry.record, RequestRecord) and entry.record.purpose != "turn"
 
 
+def made_meanwhile(entries: Sequence[Entry], opening: int) -> tuple[Line, ...]:
+    """What came of compactions that ran while nobody talked, since the last message before the entry `opening`."""
+    made: list[Line] = []
+    for entry in reversed(entries):
+        record = entry.record
+        if entry.id >= opening:
+            continue
+        if isinstance(record, MessageRecord | ResultRecord):
+            break
+        if isinstance(record, CompactionRecord) and record.timing == "idle":
+            kind: LineKind = "info" if record.result == "done" else "warning"
+            made.append(Line(kind, f"While nobody talked: {result_line(record, entry=entry.id)}"))
+    return tuple(reversed(made))
+
+
 def used_tokens(branch: Sequence[Entry]) -> int:
-    """Tokens of the newest reply's prompt and output, as its provider counted them; 0 when nobody did."""
+    """Tokens that the model's window holds: as forecast at the newest head, or as the provider counted them for the
+    newest reply (prompt and output); 0 when nobody did."""
+    undone = False
     for entry in reversed(branch):
+        match entry.record:
+            case HeadRecord(before=before, after=after) if after:
+                return before if undone else after
+            case HeadRecord():  # it took another one back
+                undone = True
+            case MessageRecord(usage=usage) if usage is not None and not undone:
+                return usage.total
+            case _:
+                continue
+    return 0
+
+
+def counted_tokens(branch: Sequence[Entry]) -> int:
+    """Tokens of the newest reply's prompt and output, as its provider counted them; 0 when nobody did, or the context
+    began anew after it."""
+    for entry in reversed(branch):
+        if isinstance(entry.record, HeadRecord):
+            return 0
         if isinstance(entry.record, MessageRecord) and entry.record.usage is not None:
             return entry.record.usage.total
     return 0

@@ -17,6 +17,8 @@ from governors.messages import StopReason
 from ..events import (
     CacheKeptWarm,
     CallReference,
+    CompactionFinished,
+    CompactionStarted,
     Event,
     HistoryCut,
     HistoryEdited,
@@ -33,7 +35,9 @@ from ..events import (
     TurnFinished,
     TurnStarted,
 )
+from ..session.entries import CompactionRecord
 from .blocks import NOTHING_WRITTEN, Block, Splitter, feed, finish
+from .receipts import beginning, result_line
 from .sanitize import clean, one_line, ready
 from .wording import call_title, dollars, first_line, plural, result_size, seconds, tokens
 
@@ -151,6 +155,11 @@ def _other(state: ChatState, event: Event, now: float) -> Advance:
             return state, (Line(kind, clean(text)),)
         case CacheKeptWarm():
             return _kept_warm(state, event)
+        case CompactionStarted(timing=timing, reason=reason, strategy=strategy):
+            text = beginning(timing, reason, strategy)
+            return replace(state, phase="compact", since=now), (Line("info", text),)
+        case CompactionFinished():
+            return _room_made(state, event)
         case HistoryCut(before=before, after=after, why=why):
             text = (
                 f"The oldest messages went out of the model's view ({tokens(before)} to {tokens(after)} tokens; "
@@ -165,6 +174,26 @@ def _other(state: ChatState, event: Event, now: float) -> Advance:
             return state, (Line("info", text),)
         case _:
             return state, ()
+
+
+def _room_made(state: ChatState, event: CompactionFinished) -> Advance:
+    """What came of making room inside a turn."""
+    cost = None if state.cost is None or event.cost is None else state.cost + event.cost
+    done = event.result == "done"
+    record = CompactionRecord(
+        timing="",
+        reason="",
+        strategy="",
+        result="done" if done else "failed",
+        why=event.why,
+        before=event.before,
+        after=event.after,
+        folded=event.folded,
+        dropped=event.dropped,
+        cost=event.cost,
+    )
+    line = Line("info" if done else "warning", result_line(record, entry=event.entry))
+    return replace(state, cost=cost, used=event.after if done else state.used), (line,)
 
 
 def _kept_warm(state: ChatState, event: CacheKeptWarm) -> Advance:

@@ -68,6 +68,15 @@ class Seat(Protocol):
         """What was shown may be shown once more: it happens again."""
         ...
 
+    @property
+    def occupied(self) -> bool:
+        """Whether something that was handed to `meanwhile` is not done yet."""
+        ...
+
+    def meanwhile(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do `work` once all that happened so far was shown; the person may go on typing."""
+        ...
+
 
 Act: TypeAlias = Callable[[Seat, str], Awaitable[None]]
 

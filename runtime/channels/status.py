@@ -52,6 +52,6 @@ def _activity(state: ChatState, now: float, *, brief: bool = False) -> str:
     if not state.working:
         return ""
     if state.phase == "compact":
-        return "making room"
+        return "making room" if brief else f"making room, {whole_seconds(now - state.since)} · Ctrl-C stops"
     step = f"step {max(1, state.step)}"
     return step if brief else f"{step}, {whole_seconds(now - state.since)} · Ctrl-C stops"

@@ -6,8 +6,9 @@ many messages wait for it; a mistake of a person or a provider becomes a line, n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 
 import anyio
@@ -24,9 +25,11 @@ from .attach_acts import ATTACH_ACTS, dragged_file, said_lines
 from .base import Host
 from .chat_acts import CHAT_ACTS
 from .commands import Command, ShellLine, unknown_command
+from .compact_acts import COMPACT_ACTS
 from .cost_acts import COST_ACTS
 from .mark_acts import MARK_ACTS
 from .pending import Pending
+from .recap import made_meanwhile
 from .reducer import Line
 from .sanitize import clean
 from .seat import Act, Audience, Stream
@@ -34,7 +37,9 @@ from .shell_acts import run_shell
 from .tree_acts import TREE_ACTS
 from .wording import plural
 
-ACTS: Mapping[str, Act] = MappingProxyType({**CHAT_ACTS, **ATTACH_ACTS, **COST_ACTS, **TREE_ACTS, **MARK_ACTS})
+ACTS: Mapping[str, Act] = MappingProxyType(
+    {**CHAT_ACTS, **ATTACH_ACTS, **COMPACT_ACTS, **COST_ACTS, **TREE_ACTS, **MARK_ACTS}
+)
 
 
 @dataclass(slots=True)
@@ -57,9 +62,10 @@ class Talk:
         agent.saving.hear = self._heard
         self._seen = _Seen()
         self._waiting: tuple[tuple[str, int], list[tuple[str, str]]] = (("", 0), [])
-        self._streams: Pending[tuple[Event | None, Stream]] = Pending()
+        self._happening: Pending[Callable[[], Awaitable[None]]] = Pending()
         self._shell: anyio.CancelScope | None = None  # of the command that runs
-        self._unfollowed = 0  # streams that are not shown to their end
+        self._unfollowed = 0  # of what happens: what is not shown to its end
+        self._works: list[anyio.CancelScope] = []  # of what is done meanwhile
         self._followed = anyio.Event()
 
     @property
@@ -106,8 +112,8 @@ class Talk:
     async def follow(self) -> None:
         """Hand what happens to the audience until cancelled."""
         while True:
-            first, stream = await self._streams.take()
-            await self._follow(first, stream)
+            happens = await self._happening.take()
+            await happens()
             self._unfollowed -= 1
             self._followed.set()
             self._followed = anyio.Event()
@@ -120,7 +126,25 @@ class Talk:
     def hand_on(self, first: Event | None, stream: Stream) -> None:
         """Show the events of `stream`, which begins with `first`."""
         self._unfollowed += 1
-        self._streams.put((first, stream))
+        self._happening.put(partial(self._follow, first, stream))
+
+    @property
+    def occupied(self) -> bool:
+        """Whether something that was handed to `meanwhile` is not done yet."""
+        return bool(self._works)
+
+    def meanwhile(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do `work` once all that happened so far was shown; the person may go on typing. What goes wrong is shown."""
+        scope = anyio.CancelScope()
+        self._works.append(scope)
+
+        async def done() -> None:
+            with scope:
+                await self._carried_out(work)
+            self._works.remove(scope)
+
+        self._unfollowed += 1
+        self._happening.put(done)
 
     def see_again(self) -> None:
         """What was shown may be shown once more: it happens again, or on another session."""
@@ -141,6 +165,7 @@ class Talk:
                 fresh = event.entry not in seen.turns
                 seen.turns.add(event.entry)
                 if fresh:
+                    self._tell_meanwhile(event.entry)
                     self.audience.happened(event)
                     for entry in opening:
                         self._said(entry)
@@ -164,6 +189,13 @@ class Talk:
         self._seen.messages.add(entry)
         self.audience.show(Line("user", clean(said_lines(found.record.content))))
 
+    def _tell_meanwhile(self, opening: int) -> None:
+        """Show what room was made while nobody talked, before the entry `opening`."""
+        made = made_meanwhile(self.agent.session.tree.entries, opening)
+        if made:
+            self.audience.moved(self.agent)  # its size and cost are other ones now
+        self.audience.show(*made)
+
     def _tell_held(self) -> None:
         held = [text for state, text in self.waiting() if state == "held"]
         if held:
@@ -175,9 +207,12 @@ class Talk:
         if action is None:
             self.audience.show(Line("warning", unknown_command(command.name)))
             return
+        await self._carried_out(partial(action, self, command.argument))
+
+    async def _carried_out(self, work: Callable[[], Awaitable[None]]) -> None:
         session, before, known = self.agent.session, self.agent.session.unsaved, self.agent.session.outage
         try:
-            await action(self, command.argument)
+            await work()
         except (MoonwakeError, GovernorError) as error:
             self.audience.show(Line("error", clean(str(error))))
         if session is self.agent.session and session.unsaved > before and known is not None:  # else it was just told
@@ -209,4 +244,6 @@ class Talk:
         if self._shell is not None:
             self._shell.cancel()
         await self.agent.stop()
+        for scope in self._works:  # of what had not begun when that was stopped
+            scope.cancel()
         await self.settle()

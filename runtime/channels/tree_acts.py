@@ -17,6 +17,7 @@ from ..session.moving.turns import turns_of
 from ..session.naming import short_id
 from ..session.tree import Tree
 from .chat_acts import leave
+from .compact_acts import tell_unheaded
 from .recap import recap
 from .reducer import Line, Shown
 from .resume import use_own_model
@@ -31,7 +32,7 @@ async def undo(seat: Seat, argument: str) -> None:
     moved = await seat.agent.branches.undo(1 if turns is None else turns)
     await _arrived(seat, moved)
     if moved.unheaded:
-        tell(seat, "The model sees again what was out of its view. The next /undo takes back the last turn.")
+        await tell_unheaded(seat)
         return
     count = plural(moved.turns, "turn")
     tell(seat, f"Took back {count}, from #{moved.first} on. Nothing is deleted: /tree {moved.first} goes back there.")

@@ -69,8 +69,9 @@ def window_use(
     )
 
 
-def window_lines(use: WindowUse, measured: int) -> Line:
-    """`measured` is what the provider counted last (prompt and output), 0 when it did not."""
+def window_lines(use: WindowUse, measured: int, room: str = "") -> Line:
+    """`measured` is what the provider counted last (prompt and output), 0 when it did not; `room` tells when room is
+    made."""
     rows = (
         ("system prompt", use.system, ""),
         ("tools", use.tools, ""),
@@ -83,4 +84,4 @@ def window_lines(use: WindowUse, measured: int) -> Line:
     lines.append(
         "Estimates, rather too many than too few." + (f" The provider counted {measured:,}." if measured else "")
     )
-    return Line("plain", "\n".join(lines))
+    return Line("plain", "\n".join([*lines, *([room] if room else [])]))
