@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from governors.documents import document_title
 from governors.messages import Document, Image, Text, Thinking, ToolCall
@@ -19,7 +20,7 @@ from ..session.entries import (
     ResultRecord,
 )
 from ..session.format.codec import encode_entry
-from ..session.view.redaction import REDACTED
+from ..session.view.redaction import REDACTED, STALE_SUMMARY
 from ..session.view.wrapping import opening_of
 from .receipts import receipt_text
 
@@ -39,6 +40,18 @@ def entry_title(entry: Entry) -> str:
             what = record.type.replace("_", " ")
     after = "first" if entry.parent is None else f"after #{entry.parent}"
     return f"#{entry.id} · {what} · {entry.at} · {after}"
+
+
+def veiled(entry: Entry, hidden: Collection[int], stale: Collection[int]) -> Entry:
+    """A receipt or a head without what it tells of entries that are `hidden`; `stale` are heads whose summaries may."""
+    record = entry.record
+    if isinstance(record, CompactionRecord) and record.dropped and any(each < entry.id for each in hidden):
+        record = replace(record, dropped=(REDACTED,))
+    elif isinstance(record, HeadRecord) and hidden:
+        summary = STALE_SUMMARY if entry.id in stale and record.summary is not None else record.summary
+        pins = (replace(pin, content=(Text(REDACTED),)) if pin.entry in hidden else pin for pin in record.pins)
+        record = replace(record, summary=summary, pins=tuple(pins))
+    return replace(entry, record=record)
 
 
 def entry_lines(entry: Entry, *, redacted: bool = False, output: str | None = None) -> str:

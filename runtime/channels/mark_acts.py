@@ -9,9 +9,10 @@ import anyio.to_thread
 
 from ..agent.branches import whole
 from ..errors import SessionError
-from ..session.entries import Blob, ExtensionRecord, ResultRecord
+from ..session.entries import Blob, CompactionRecord, ExtensionRecord, HeadRecord, ResultRecord
 from ..session.moving.finding import entry_of, hidden, newest_message
-from .entry_lines import entry_lines, entry_title
+from ..session.view.redaction import stale_summaries
+from .entry_lines import entry_lines, entry_title, veiled
 from .reducer import Line
 from .sanitize import clean
 from .seat import Act, Seat, needed_number, numbered, one_number, tell
@@ -21,7 +22,10 @@ async def show(seat: Seat, argument: str) -> None:
     session = await whole(seat.agent.session)
     number = one_number("/show", argument)
     entry = newest_message(session.tree) if number is None else entry_of(session.tree, number)
-    redacted = entry.id in hidden(session.tree)
+    unseen = hidden(session.tree)
+    redacted = entry.id in unseen
+    if isinstance(entry.record, CompactionRecord | HeadRecord) and unseen:
+        entry = veiled(entry, unseen, stale_summaries(session.tree.entries, unseen))
     output = entry.record.whole if isinstance(entry.record, ResultRecord | ExtensionRecord) and not redacted else None
     if isinstance(output, Blob):
         blob, blobs = output, session.blobs

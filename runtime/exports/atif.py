@@ -27,7 +27,7 @@ from .wording import plural
 
 SCHEMA = "ATIF-v1.8"
 _PICTURES = ("image/jpeg", "image/png", "image/gif", "image/webp")
-_MARKS = ("head", "edit", "summary", "system", "problem", "extension")
+_MARKS = ("head", "compaction", "edit", "summary", "system", "problem", "extension")
 
 Object = dict[str, Any]
 

@@ -10,6 +10,7 @@ from governors.messages import Document, Image, Text, Thinking, ToolCall
 
 from ..session.entries import (
     BranchSummaryRecord,
+    CompactionRecord,
     EditRecord,
     Entry,
     ExtensionRecord,
@@ -101,6 +102,8 @@ def _told(entry: Entry) -> tuple[MarkKind, str, str] | None:
 
 def _beside(entry: Entry) -> tuple[MarkKind, str, str] | None:
     match entry.record:
+        case CompactionRecord() as record:
+            return "compaction", _compaction(record), _lacking(record)
         case NoteRecord(text=text):
             return "note", "note", text
         case LeafRecord(leaf=leaf):
@@ -129,6 +132,20 @@ def _head(record: HeadRecord) -> str:
 def _head_text(record: HeadRecord) -> str:
     pins = (f"Pinned, entry {pin.entry} ({pin.said}): {words(pin.content)}" for pin in record.pins)
     return "\n\n".join(text for text in (record.summary, record.quote, *pins) if text)
+
+
+def _compaction(record: CompactionRecord) -> str:
+    label = f"({record.timing.replace('_', ' ')}, {record.reason}, {record.strategy})"
+    cost = f" for ${record.cost:.4f}" if record.cost else ""
+    if record.result == "done":
+        many = "message" if record.folded == 1 else "messages"
+        sizes = f"{record.before:,} to {record.after:,} tokens"
+        return f"room was made{cost} {label}: {sizes}, {record.folded:,} {many} went out of the model's view"
+    return f"no room was made{cost} {label}" + (f": {record.why}" if record.why else "")
+
+
+def _lacking(record: CompactionRecord) -> str:
+    return f"The summary lacks: {', '.join(record.dropped)}" if record.dropped else ""
 
 
 def _edit(record: EditRecord) -> str:

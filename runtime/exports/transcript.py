@@ -17,7 +17,18 @@ from governors.messages import StopReason, Text, Thinking, Usage, UserPart
 from ..session.entries import Blob, Entry, Header, MessageRecord, OutcomeRecord
 
 MarkKind: TypeAlias = Literal[
-    "head", "edit", "system", "setting", "note", "problem", "branch", "summary", "waiting", "extension", "unknown"
+    "head",
+    "compaction",
+    "edit",
+    "system",
+    "setting",
+    "note",
+    "problem",
+    "branch",
+    "summary",
+    "waiting",
+    "extension",
+    "unknown",
 ]
 
 

@@ -102,7 +102,7 @@ def _call_row(call: ModelCall) -> tuple[str, ...]:
     )
     cost = "" if call.cost is None else dollars(call.cost)
     lasted = "" if outcome is None or outcome.seconds is None else f"{outcome.seconds:.0f}"
-    return (str(call.id), _when(call.entry.at), tokens(call.request.forecast), *counted, cost, lasted, _became(call))
+    return (str(call.id), when(call.entry.at), tokens(call.request.forecast), *counted, cost, lasted, _became(call))
 
 
 def _became(call: ModelCall) -> str:
@@ -159,7 +159,7 @@ def _miss_row(miss: Miss) -> tuple[str, ...]:
     why = f"{miss.cause}: {miss.detail}" if miss.detail else miss.cause
     cost = "?" if miss.cost is None else dollars(miss.cost)
     sizes = (tokens(each) for each in (miss.prompt, miss.expected, miss.read, miss.lost))
-    return (str(miss.entry), _when(miss.at), *sizes, cost, why)
+    return (str(miss.entry), when(miss.at), *sizes, cost, why)
 
 
 def _cause_rows(summary: Summary) -> Iterator[tuple[str, ...]]:
@@ -181,7 +181,7 @@ def _narrow(rows: Iterable[Sequence[str]], width: int) -> Iterator[str]:
     return table(list(rows), width, frozenset({0, *range(2, 9)}))
 
 
-def _when(at: str) -> str:
+def when(at: str) -> str:
     """`11-30 22:14`, in local time."""
     try:
         return datetime.fromisoformat(at).astimezone().strftime("%m-%d %H:%M")

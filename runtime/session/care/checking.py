@@ -17,6 +17,7 @@ from ..ancestry import Ancestry
 from ..entries import (
     BranchSummaryRecord,
     CallReference,
+    CompactionRecord,
     EditRecord,
     Entry,
     ExtensionRecord,
@@ -104,6 +105,8 @@ class _Check:
             case HeadRecord() as record:
                 yield from self._range(entry, record, before)
                 yield from self._carried(entry, record)
+            case CompactionRecord() as record:
+                yield from self._receipt(entry, record)
             case InboxRecord(item=item):
                 yield from self._is_inbox(entry, item)
             case LeafRecord(leaf=target):
@@ -192,6 +195,13 @@ class _Check:
             yield "error", f"it resumes at entry {resume}, which is no reply"
         elif resume < record.start or not self._ancestry.is_above(resume, entry.id):
             yield "error", f"it resumes at entry {resume}, which does not lie after entry {record.start} on its branch"
+
+    def _receipt(self, entry: Entry, record: CompactionRecord) -> _Found:
+        if record.result == "done" and not isinstance(self._record(entry, entry.parent or 0), HeadRecord):
+            yield "warning", "it tells of a compaction that was done, but hangs on no head"
+        for request in record.requests:
+            if not isinstance(self._record(entry, request), RequestRecord):
+                yield "warning", f"its request, entry {request}, is not there"
 
     def _carried(self, entry: Entry, record: HeadRecord) -> _Found:
         for pinned in record.pins:
