@@ -13,6 +13,7 @@ from runtime.agent.fit import known_fit
 from runtime.agent.prepare import Prepared, Situation, prepare
 from runtime.hooks.payload import changed
 from runtime.session.entries import MessageRecord, RequestRecord
+from runtime.session.view.standing import standing_of
 from tests.agents import Talk
 
 
@@ -22,7 +23,7 @@ def again(it: Talk, request: int) -> Prepared:
     branch = [entry for entry in it.agent.session.tree.branch_to(request) if entry.id < request]
     turn = [e.id for e in branch if isinstance(e.record, MessageRecord) and e.record.role == "user"][-1]
     model = it.agent.model
-    fit, thinking = known_fit(model, {}), it.agent.equipment.thinking
+    fit, thinking = known_fit(model, standing_of(entries).settings), it.agent.equipment.thinking
     situation = Situation(entries, branch, turn, model, fit, Drafts(TiktokenCounter()), thinking=thinking)
     outcome = prepare(situation).outcome
     assert isinstance(outcome, Prepared), "the log holds every decision that shaped the request"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ..events import Event
+from ..events import Event, Retrying, TextDelta, ThinkingDelta, ToolCallDelta
+from ..providers.base import CallPiece, Retry, StreamEvent, TextPiece, ThinkingPiece
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +22,17 @@ class Announcer:
 
     def emit(self, event: Event) -> None:
         self.sink(self.stamp(event))
+
+    def tell(self, piece: StreamEvent) -> None:
+        """What comes of an answer, as people may see it."""
+        match piece:
+            case TextPiece(text):
+                self.emit(TextDelta(text=text))
+            case ThinkingPiece(text):
+                self.emit(ThinkingDelta(text=text))
+            case CallPiece(index, tool, arguments):
+                self.emit(ToolCallDelta(index=index, tool=tool, arguments=arguments))
+            case Retry(why, delay, attempt):
+                self.emit(Retrying(why=why, delay=delay, attempt=attempt))
+            case _:
+                pass

@@ -4,6 +4,7 @@ Some models refuse a request whose reasoning stands under another prefix than it
 - No request to such a model leaves with reasoning that `check_binding` rejects. Where the prefix has moved, whatever
   moved it, the reasoning after it is left out by edits, which are in the log before the request leaves.
 - A request that extends one that was held to this needs no look: its reasoning stands where it stood.
+- Where a provider drops such reasoning only when it is asked to, a request that does not ask is held to this, too.
 """
 
 from __future__ import annotations
@@ -29,6 +30,22 @@ from .decided import without_thinking
 def refuses_moved(abilities: Abilities) -> bool:
     """Whether a model refuses, or loses, reasoning whose prefix has moved, and cannot be told to drop it."""
     return abilities.binds_prefix and not abilities.drop_block
+
+
+def as_asked(info: ModelInfo, thinking: str | None) -> ModelInfo:
+    """`info` for a request at this level of `thinking`. Anthropic takes the wish to drop what was moved with adaptive
+    thinking only (A6): elsewhere the model is as one that cannot be told."""
+    if info.wire != "anthropic" or not info.abilities.drop_block:
+        return info
+    asks = info.abilities.thinking != "none" if thinking is None else info.abilities.thinking == "adaptive"
+    if asks and thinking != "off":
+        return info
+    return replace(info, abilities=replace(info.abilities, drop_block=False))
+
+
+def was_held(info: ModelInfo, previous: RequestRecord) -> bool:
+    """Whether the request before was held to this; `info` is of no level of thinking (`as_asked`)."""
+    return refuses_moved(as_asked(info, previous.thinking).abilities)
 
 
 def lost_reasoning(

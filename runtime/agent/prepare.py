@@ -39,7 +39,7 @@ from ..session.view.live import moves_what_was_shown
 from ..session.view.projection import Projection, system_state
 from ..session.view.sections import SystemState, front
 from ..session.view.standing import Standing, standing_of
-from .bound import lost_in_draft, refuses_moved, unbound
+from .bound import as_asked, lost_in_draft, refuses_moved, unbound, was_held
 from .decided import BOUND, records_of
 from .drafts import Drafts, Frame, Place
 from .fit import Fit, budget_of
@@ -107,7 +107,9 @@ def prepare(situation: Situation) -> Preparation:
     drafts, branch = situation.drafts, situation.branch
     projection = drafts.project(branch, standing.redacted)
     model = situation.model
-    situation = replace(situation, model=replace(model, info=as_told(model.info, projection.settings)))
+    told = as_told(model.info, projection.settings)
+    info = as_asked(told, projection.settings.get("thinking", situation.thinking))
+    situation = replace(situation, model=replace(model, info=info))
     frame = frame_of(situation, projection, standing)
     place = _place(situation, projection, standing)
     shown = Shown(projection, branch, standing, partial(_measure, situation))
@@ -122,17 +124,17 @@ def prepare(situation: Situation) -> Preparation:
     if records:
         return Preparation(Decided(records, governed), governed.economy)
     prepared = _request(situation, standing, frame, projection, governed)
-    lost = _lost(prepared, branch, frame.model)
+    lost = _lost(prepared, branch, info, told)
     if lost:
         return Preparation(Decided(lost, unbound(governed, lost, drafts.counter)), governed.economy)
     return Preparation(prepared, governed.economy)
 
 
-def _lost(prepared: Prepared, branch: Sequence[Entry], info: ModelInfo) -> tuple[EditRecord, ...]:
-    """What has to be left out as its prefix has moved. Where hooks changed the last body, they are asked first
-    (`step`)."""
-    previous = prepared.previous
-    if not refuses_moved(info.abilities) or (previous is not None and (prepared.cause is None or previous.changes)):
+def _lost(prepared: Prepared, branch: Sequence[Entry], info: ModelInfo, told: ModelInfo) -> tuple[EditRecord, ...]:
+    """What has to be left out as its prefix has moved. Where hooks changed the last body, they come first (`step`)."""
+    before = prepared.previous
+    extends = before is not None and (before.changes or (prepared.cause is None and was_held(told, before)))
+    if extends or not refuses_moved(info.abilities):
         return ()
     return lost_in_draft(branch, prepared.projection.messages, info, prepared.draft)
 

@@ -21,6 +21,7 @@ from ..providers.base import (
     ModelInfo,
     Price,
     PriceTier,
+    Retry,
     StreamEvent,
     TextPiece,
     ThinkingPiece,
@@ -66,9 +67,10 @@ def charge(info: ModelInfo, finished: Finished, heard: Sequence[StreamEvent], ou
 
     An answer that came to an end costs what its usage says, a refused request nothing. Of one that was broken off the
     prompt is known where the provider told of it, and the answer is no longer than what was heard of it, in bytes,
-    unless the model thinks unheard.
+    unless the model thinks unheard. What was heard before the call was made again is not of this answer.
     """
     usage, problem, price = finished.message.usage, finished.problem, info.price
+    heard = last_attempt(heard)
     if problem is not None and not heard and (problem.unsent or (problem.status or 0) >= 400):
         return 0.0
     if usage is None or price is None:
@@ -77,6 +79,12 @@ def charge(info: ModelInfo, finished: Finished, heard: Sequence[StreamEvent], ou
         return price.cost(usage)
     written = output if info.reasons else min(output, _bytes(heard) + _UNDER_WAY)
     return price.cost(replace(usage, output=max(usage.output, written)))
+
+
+def last_attempt(heard: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
+    """What was heard since the call was made again for the last time."""
+    begins = next((place for place in range(len(heard), 0, -1) if isinstance(heard[place - 1], Retry)), 0)
+    return heard[begins:]
 
 
 def _bytes(heard: Sequence[StreamEvent]) -> int:

@@ -188,7 +188,8 @@ class _Call:
                     self.end = event
                     return
                 if isinstance(event, Retry) and outgoing.once:
-                    self.end = self._broken("error", Problem("unknown", event.why))
+                    unsent = event.attempt == 1  # it waits at a gate
+                    self.end = self._broken("error", Problem("unknown", event.why, unsent=unsent))
                     return
                 if self.first is None and isinstance(event, TextPiece | ThinkingPiece | CallPiece):
                     self.first = anyio.current_time() - self.began

@@ -2,7 +2,8 @@
 
 Laws: what shapes the request is in the log before it leaves; a call that is stopped in its middle leaves an aborted
 reply with the text that people saw. An overflow that the provider reports is answered by fitting the request, a
-bounded number of times; a refusal close to the window that says nothing of it is taken for one, once.
+bounded number of times; a refusal close to the window that says nothing of it is taken for one, once. What nobody put
+in numbers holds no longer than it has to (`fit`).
 """
 
 from __future__ import annotations
@@ -14,41 +15,23 @@ import anyio
 import anyio.to_thread
 import orjson
 
+from governors.errors import ContextOverflow, ImpossibleBudget
 from governors.messages import AssistantMessage
 from governors.scrub import scrub
 from governors.tokens import Counter, load_vocabulary, scaled, vocabulary_loaded
 from governors.wire.base import LIFETIMES
 from governors.wire.encoded import dump_bytes
 
-from ..events import (
-    HistoryCut,
-    HistoryEdited,
-    Notice,
-    ReplyRecorded,
-    RequestSent,
-    Retrying,
-    TextDelta,
-    ThinkingDelta,
-    ToolCallDelta,
-)
+from ..events import HistoryCut, HistoryEdited, Notice, ReplyRecorded, RequestSent
 from ..hooks.contract import Response
-from ..providers.base import (
-    CallPiece,
-    ChosenModel,
-    Finished,
-    Problem,
-    Retry,
-    StreamEvent,
-    TextPiece,
-    ThinkingPiece,
-)
+from ..providers.base import ChosenModel, Finished, Problem
 from ..providers.problems import may_be_overflow
 from ..session.entries import EditRecord, Entry, HeadRecord, MessageRecord, SettingRecord
-from .bound import lost_in_body, refuses_moved
+from .bound import as_asked, lost_in_body, refuses_moved, was_held
 from .compacting import make_room, wants_room
 from .desk import Desk
 from .ease import at_ease
-from .fit import Fit, fit_setting, known_fit, learn
+from .fit import Fit, fit_setting, is_blind, known_fit, largest_answered, learn
 from .folding import as_told
 from .hooked import shape_body, transform_context
 from .prepare import Decided, Prepared, Situation, front_moved, prepare
@@ -77,24 +60,45 @@ async def run_model_call(desk: Desk, turn: int) -> StepResult:
     Raises `ContextOverflow`, `IllegalPayload` (nothing was sent) and `SessionError`.
     """
     doubt: _Doubt | None = None
+    refused: StepResult | None = None
+    taught = again = False
     for attempt in range(_MOST_REFITS + 1):
         model = desk.model()
         settings = desk.standing().settings
         fit = known_fit(model, settings)  # an overflow's lesson is true on every branch
-        ready = await _ready(desk, model, fit, turn, refits=attempt)
+        try:
+            ready = await _ready(desk, model, fit, turn, weigh=not attempt, overflowed=taught)
+        except (ContextOverflow, ImpossibleBudget):
+            if not fit.before:
+                raise
+            await _keep(desk, model, fit.relaxed())
+            if refused is not None:
+                return refused
+            continue
         result = await _call(desk, model, ready, turn)
         problem, size = result.problem, ready.outgoing.record.forecast
         if doubt is not None and problem is not None and problem.kind == "bad_request":
             await doubt.withdraw(desk)
+            return result
         doubtful = doubt is None and problem is not None and may_be_overflow(problem, size, fit.window)
         if problem is None or attempt == _MOST_REFITS or not (doubtful or problem.kind == "overflow"):
+            if fit.on_trial:
+                await _keep(desk, model, fit.relaxed())
             return result
-        if doubtful:
-            doubt = _Doubt(fit_setting(model), settings.get(fit_setting(model)))
-        fit = learn(fit, problem, size)
-        await desk.session.append(SettingRecord(name=fit_setting(model), value=fit.as_setting()))
-        desk.announcer.emit(Notice(level="info", text=f"{problem.text} The request is made smaller and sent again."))
+        refused, answered = result, largest_answered(desk.session.tree.entries, model)
+        if not again and not doubtful and size <= answered and is_blind(fit, problem, size):
+            again, what = True, "It took a larger one before, so the same is sent again."
+        else:
+            if doubtful:
+                doubt = _Doubt(fit_setting(model), settings.get(fit_setting(model)))
+            taught, what = True, "The request is made smaller and sent again."
+            await _keep(desk, model, learn(fit, problem, size, answered))
+        desk.announcer.emit(Notice(level="info", text=f"{problem.text} {what}"))
     raise AssertionError("unreachable: the last attempt returns")
+
+
+async def _keep(desk: Desk, model: ChosenModel, fit: Fit) -> None:
+    await desk.session.append(SettingRecord(name=fit_setting(model), value=fit.as_setting()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,19 +121,20 @@ class _Ready:
     sent_at: float
 
 
-async def _ready(desk: Desk, model: ChosenModel, fit: Fit, turn: int, *, refits: int) -> _Ready:
+async def _ready(desk: Desk, model: ChosenModel, fit: Fit, turn: int, *, weigh: bool, overflowed: bool) -> _Ready:
     """The request, prepared and shaped by the hooks. Where those move what reasoning is bound to, that goes first."""
     for attempt in range(_MOST_DECISIONS):
-        weigh, overflowed = not refits and not attempt, refits > 0
-        prepared = await _prepare(desk, model, fit, turn, weigh=weigh, overflowed=overflowed)
+        prepared = await _prepare(desk, model, fit, turn, weigh=weigh and not attempt, overflowed=overflowed)
         sent_at = desk.now()
         outgoing = await _outgoing(desk, model, prepared, sent_at)
         previous = prepared.previous
+        info = as_asked(model.info, outgoing.record.thinking)
         shaped = outgoing.record.changes or (previous is not None and previous.changes)
-        if not shaped or outgoing.cause is None or not refuses_moved(model.info.abilities):
+        extends = outgoing.cause is None and (previous is None or was_held(model.info, previous))
+        if not shaped or extends or not refuses_moved(info.abilities):
             return _Ready(outgoing, sent_at)
         branch, messages = tuple(desk.session.branch()), prepared.projection.messages
-        lost = lost_in_body(branch, messages, model.info, orjson.loads(outgoing.content))
+        lost = lost_in_body(branch, messages, info, orjson.loads(outgoing.content))
         if not lost:
             return _Ready(outgoing, sent_at)
         size, why = outgoing.record.forecast, "what it was bound to has changed"
@@ -203,7 +208,7 @@ async def _call(desk: Desk, model: ChosenModel, ready: _Ready, turn: int) -> Ste
         _tell_reply(desk, sent)
 
     sent = await send(
-        desk, model, outgoing, turn=turn, left=left, hear=partial(_tell, desk), keep=partial(_kept, model), told=told
+        desk, model, outgoing, turn=turn, left=left, hear=desk.announcer.tell, keep=partial(_kept, model), told=told
     )
     result = StepResult(_reply_entry(sent), sent.reply, sent.problem, sent.cost, sent.first is not None)
     if desk.hooks is not None:
@@ -229,21 +234,6 @@ async def _outgoing(desk: Desk, model: ChosenModel, prepared: Prepared, sent_at:
 
 def _measured(counter: Counter, fit: Fit, text: str) -> int:
     return scaled(counter.count(text), fit.factor)
-
-
-def _tell(desk: Desk, event: StreamEvent) -> None:
-    emit = desk.announcer.emit
-    match event:
-        case TextPiece(text):
-            emit(TextDelta(text=text))
-        case ThinkingPiece(text):
-            emit(ThinkingDelta(text=text))
-        case CallPiece(index, tool, arguments):
-            emit(ToolCallDelta(index=index, tool=tool, arguments=arguments))
-        case Retry(why, delay, attempt):
-            emit(Retrying(why=why, delay=delay, attempt=attempt))
-        case _:
-            pass
 
 
 def _kept(model: ChosenModel, finished: Finished) -> tuple[MessageRecord, ...]:

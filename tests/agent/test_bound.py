@@ -10,25 +10,29 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import anyio
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from governors.messages import AssistantMessage, Thinking
+from governors.messages import AssistantMessage, Text, Thinking, UserMessage
 from governors.wire import WIRES
-from governors.wire.base import Abilities
+from governors.wire.base import THINKING_LEVELS, Abilities
 from governors.wire.binding import check_binding
+from governors.wire.encoder import Encoder
 from runtime import Call, Hook, Reply, tool
+from runtime.agent.bound import as_asked
 from runtime.app import Runtime
 from runtime.errors import SessionError
 from runtime.events import HistoryEdited, TurnFinished
 from runtime.providers.base import Finished, Problem, Request, StreamEvent
 from runtime.providers.scripted import Script, Scripted
-from runtime.session.entries import EditRecord, MessageRecord, OutcomeRecord
+from runtime.session.entries import EditRecord, MessageRecord, OutcomeRecord, SettingRecord
 from runtime.tools.toolset import Toolset
 from tests.agents import Talk, assert_prefix_law, of
 from tests.agents_again import assert_every_request_is_made_again
 
 BINDS = Abilities(images=True, thinking="adaptive", binds_prefix=True)
+DROPS = replace(BINDS, drop_block=True)
 
 
 @tool(read_only=True)
@@ -52,7 +56,8 @@ def listen(where: str) -> str:
 
 
 class Binding(Scripted):
-    """Signs what it thinks, and refuses what it signed where it stands under another prefix: as it knows by itself."""
+    """Signs what it thinks, and refuses what it signed where it stands under another prefix: as it knows by itself. It
+    drops it where the request asks for that."""
 
     def __init__(self, script: Sequence[Script] = (), *, otherwise: Script | None = None) -> None:
         super().__init__(script, otherwise=otherwise)
@@ -62,7 +67,8 @@ class Binding(Scripted):
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[StreamEvent]]:
         wire, body = WIRES[request.model.wire], dict(request.body)
-        found = check_binding(self.produced, body, wire, request.model.abilities)
+        asked = "block_binding" in (body.get("thinking") or {})
+        found = () if asked else check_binding(self.produced, body, wire, request.model.abilities)
         self.refused += map(str, found)
         async with super().stream(request) as events:
             signed = self._signed(events, wire.prefix_hash(body), str(found[0]) if found else None)
@@ -95,8 +101,8 @@ class Binding(Scripted):
 
 
 @asynccontextmanager
-async def binding(folder: Path, model: Binding, **options: Any) -> AsyncIterator[Talk]:
-    chosen = model.chosen(wire="anthropic", abilities=BINDS)
+async def binding(folder: Path, model: Binding, abilities: Abilities = BINDS, **options: Any) -> AsyncIterator[Talk]:
+    chosen = model.chosen(wire="anthropic", abilities=abilities)
     opened = Runtime.open(
         folder, model=chosen, tools=[look], settings={"tools.exec": "off", "thinking": "high"}, environ={}, **options
     )
@@ -172,23 +178,86 @@ async def test_a_hook_that_moves_the_prefix_takes_reasoning_along(tmp_path: Path
         assert [record.cause for record in it.records(OutcomeRecord)] == [None, "hook:shape", None, None, "hook:shape"]
 
 
+async def think(it: Talk, level: str) -> None:
+    await it.agent.session.append(SettingRecord(name="thinking", value=level))
+
+
+async def test_reasoning_that_was_moved_is_left_out_where_it_cannot_be_asked_to_be_dropped(tmp_path: Path) -> None:
+    """With thinking off a request has no place for the wish that the provider drops it."""
+    model = Binding(otherwise=thinking())
+    async with binding(tmp_path, model, DROPS) as it:
+        await it.say("one")
+        await it.say("two")
+        said = [entry.id for entry in it.on_disk() if isinstance(entry.record, MessageRecord)]
+        await it.agent.marks.omit(said[2])
+        await it.say("three")
+        assert model.thoughts() == 2, "the provider drops what has moved"
+        await think(it, "off")
+        await it.say("four")
+        assert "block_binding" not in str(model.requests[-1].body)
+        assert model.thoughts() == 1, "what is left out moves what was thought after it"
+        await think(it, "high")
+        await it.say("five")
+        assert model.thoughts() == 2
+        assert [record.cause for record in it.records(OutcomeRecord)] == [None, None, "edit", "reasoning", None]
+        assert_every_request_is_made_again(it)
+
+
+async def test_a_hook_that_moves_the_prefix_takes_reasoning_along_once_thinking_is_off(tmp_path: Path) -> None:
+    on = [False]
+
+    def shape(context: Any, body: dict[str, Any]) -> dict[str, Any]:
+        return {**body, "system": [{"type": "text", "text": "Be brief."}]} if on[0] else body
+
+    model = Binding(otherwise=thinking())
+    async with binding(tmp_path, model, DROPS, hooks=[Hook("shape", before_request=shape)]) as it:
+        await it.say("one")
+        on[0] = True
+        await it.say("two")
+        assert model.thoughts() == 1
+        await think(it, "off")
+        await it.say("three")
+        assert model.thoughts() == 0
+        await it.say("four")
+        assert model.thoughts() == 1
+
+
+@pytest.mark.parametrize("ability", ["none", "budget", "adaptive", "effort"])
+@pytest.mark.parametrize("level", [None, *THINKING_LEVELS])
+def test_a_model_counts_as_one_that_drops_just_where_its_request_asks_for_it(ability: Any, level: str | None) -> None:
+    info = Scripted().model(wire="anthropic", abilities=replace(DROPS, thinking=ability))
+    encoder = Encoder(
+        WIRES["anthropic"],
+        system="",
+        abilities=info.abilities,
+        model=info.id,
+        max_output=20_000,
+        thinking=level,
+        tools=(),
+    )
+    encoder.append((UserMessage((Text("hello"),)),))
+    assert as_asked(info, level).abilities.drop_block == ("block_binding" in str(encoder.body()))
+
+
 ACTS = st.lists(
-    st.sampled_from(["say", "call", "omit", "restore", "redact", "tool", "file", "undo", "retry", "resume", "other"]),
+    st.sampled_from(
+        ["say", "call", "omit", "restore", "redact", "tool", "file", "undo", "retry", "resume", "other", "think"]
+    ),
     min_size=3,
     max_size=9,
 )
 
 
-@settings(max_examples=25, deadline=None)
-@given(ACTS)
-def test_no_request_leaves_that_a_binding_model_refuses(acts: list[str]) -> None:
+@settings(max_examples=40, deadline=None)
+@given(ACTS, st.sampled_from([BINDS, DROPS]))
+def test_no_request_leaves_that_a_binding_model_refuses(acts: list[str], abilities: Abilities) -> None:
     with TemporaryDirectory() as folder:
-        anyio.run(_play, Path(folder), acts)
+        anyio.run(_play, Path(folder), acts, abilities)
 
 
-async def _play(folder: Path, acts: list[str]) -> None:
+async def _play(folder: Path, acts: list[str], abilities: Abilities) -> None:
     model = Binding(otherwise=thinking())
-    chosen = model.chosen(wire="anthropic", abilities=BINDS)
+    chosen = model.chosen(wire="anthropic", abilities=abilities)
     options: dict[str, Any] = {"tools": [look], "settings": {"tools.exec": "off", "thinking": "high"}, "environ": {}}
     begun = ["say", "say", *acts, "say"]
     session: str | None = None
@@ -231,6 +300,8 @@ async def _act(it: Talk, model: Binding, act: str, left: int) -> None:
             await it.agent.switch_model(other)
             await it.say("and you?")
             await it.agent.switch_model(mine)
+        case "think":
+            await think(it, "high" if it.agent.room.standing().settings.get("thinking") == "off" else "off")
         case "call":
             model.add(thinking("", Call("look", {"where": "there"})))
             await it.say("look")

@@ -27,13 +27,15 @@ from runtime.providers.base import (
     PriceTier,
     Problem,
     Request,
+    Retry,
     StreamEvent,
     TextPiece,
     UsagePiece,
 )
+from runtime.providers.gate import Gate, Gated, Limits
 from runtime.providers.scripted import Script, Scripted
 from runtime.session.entries import MessageRecord, NoteRecord, OutcomeRecord, RequestRecord
-from tests.agent.test_warming import FIVE_MINUTES, LONG, nothing_more
+from tests.agent.test_warming import FIVE_MINUTES, LONG, nothing_more, until
 from tests.agents import Talk, of, talk
 from tests.caching import Caching, Clock, caching_talk
 
@@ -224,6 +226,37 @@ def test_what_is_charged_for_a_call_that_did_not_end() -> None:
     whole = Finished(AssistantMessage((), stop="stop", usage=usage))
     assert charge(info, whole, heard, 4_000) == pytest.approx(3.0 + 15e-6)
     assert charge(replace(info, price=None), whole, heard, 4_000) is None
+
+
+def test_a_call_that_was_made_again_and_then_refused_is_not_charged_as_one_that_broke() -> None:
+    """What is heard between two attempts is of neither answer."""
+    info, usage = Scripted().model(), Usage(plain=1_000, output=1)
+    refused = Finished(AssistantMessage((), stop="error"), Problem("overloaded", "", 529))
+    heard: list[StreamEvent] = [Retry("overloaded", 1.0, 2), Retry("overloaded", 2.0, 3)]
+    assert charge(info, refused, heard, 4_000) == 0.0
+    cut = Finished(AssistantMessage((), stop="aborted", usage=usage))
+    alone = charge(info, cut, [TextPiece("half")], 4_000)
+    assert charge(info, cut, [*heard, TextPiece("half")], 4_000) == alone
+
+
+async def test_a_warming_that_waits_at_the_gate_is_not_sent_and_costs_nothing(tmp_path: Path) -> None:
+    """It was charged at the worst case, as if it had broken on its way."""
+    provider, purse = Caching(Clock()), Purse()
+    gate = Gate(Limits(concurrency=1), now=provider.clock, sleep=provider.clock.sleep)
+    async with caching_talk(tmp_path, provider, session="pause", cache=FIVE_MINUTES) as it:
+        it.agent.equipment = replace(it.agent.equipment, ledger=purse)
+        it.agent.model = replace(it.agent.model, provider=Gated(provider, gate))
+        await it.say(LONG)
+        place = gate.enter("another session", 1)
+        await provider.clock.advance(291)
+        await until(lambda: len(purse.asked) == 2 and provider.clock.waiting > 0)
+        await provider.clock.advance(2)
+        await until(lambda: len(purse.settled) == 2)
+        gate.leave(place)
+        assert purse.settled[1] == 0.0 and not purse.open
+        assert len(provider.requests) == 1
+        outcome = it.records(OutcomeRecord)[-1]
+        assert outcome.problem is not None and outcome.problem["unsent"]
 
 
 class Counting(Scripted):
