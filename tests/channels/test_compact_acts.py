@@ -145,7 +145,8 @@ async def test_undo_shows_the_model_everything_again(tmp_path: Path, command: st
         assert audience.texts[-1].startswith("info: The model sees again what was out of its view.")
         equipment = scene.agent.equipment
         scene.agent.equipment = replace(equipment, marks=replace(equipment.marks, block=0.1, idle=0.1))
-        await type_(talk, "/compact", command)
+        between = ["One more thing."] if command == "/compact undo" else []
+        await type_(talk, "/compact", *between, command)
         assert audience.texts[-1].startswith("warning: That is ") and "makes room again" in audience.texts[-1]
         await type_(talk, "/compact undo")
         assert audience.texts[-1].startswith("error: ")
