@@ -27,9 +27,9 @@ from ..session.entries import CompactionRecord, Entry, HeadRecord, MessageRecord
 from .desk import Desk
 from .ease import at_ease
 from .fit import known_fit
-from .heading import Beginning, head_record
+from .heading import Beginning, carried, head_record, size_of_pins
 from .prepare import Decided, Prepared, Situation
-from .summarising import Failed, Made, Work, summarise
+from .summarising import SHARE, Failed, Made, Work, summarise
 from .surveying import Survey, survey
 
 Strategy: TypeAlias = Callable[[Work], Awaitable[Made | Failed]]
@@ -40,7 +40,7 @@ CLEARED = "[What was said before was cleared from view. `recall` reads it back.]
 _LEAST = 0.05  # of the budget: what has to go for an attempt to be worth it
 _SMALLEST = 150  # tokens: what has to go where somebody asked; no summary has fewer
 _TAIL = 0.25  # of the budget: what stays word for word, at most
-_AFTER = 0.6  # of the budget: what a request should have at most after it, where that can be
+_AFTER = 0.6  # of the budget: what a request should have at most after it, summary and all, where that can be
 
 
 async def _clear(work: Work) -> Made | Failed:
@@ -143,6 +143,8 @@ async def compact(desk: Desk, ask: Ask, here: Survey) -> Receipt:
             made = await STRATEGIES[ask.strategy](work)
         except SpendingLimit as limit:
             made = Failed(str(limit))
+        if isinstance(made, Made):
+            made = _beside_what_stays(work, made)
         receipt = await _record(desk, ask, work, made)
     desk.announcer.emit(
         CompactionFinished(
@@ -157,6 +159,16 @@ async def compact(desk: Desk, ask: Ask, here: Survey) -> Receipt:
         )
     )
     return receipt
+
+
+def _beside_what_stays(work: Work, made: Made) -> Made | Failed:
+    """A summary that would leave no request at all is none; a cut without one may still leave room."""
+    here, size = work.survey, work.size(made.summary)
+    needed = here.fixed + size
+    if needed <= here.budget:
+        return made
+    why = f"there is no room for the summary: with its {size:,} tokens what must stay takes {needed:,}"
+    return Failed(f"{why} of {here.budget:,}", made.sent)
 
 
 async def _record(desk: Desk, ask: Ask, work: Work, made: Made | Failed) -> Receipt:
@@ -194,18 +206,22 @@ def _head(ask: Ask, work: Work, summary: str) -> HeadRecord:
     here, fold = work.survey, work.fold
     abilities = here.situation.model.info.abilities
     bound = abilities.binds_prefix and not abilities.drop_block
-    after = here.tokens - work.replaced + work.size(summary)
+    held = size_of_pins(here.shown.earlier.pins, here.shown) if here.shown.earlier is not None else 0
+    # What was measured of the old prefix tells nothing of the new one: the next call is judged by this estimate, too.
+    stay = set(range(len(here.sizes))).difference(fold.folded)
+    after = here.front + sum(here.sizes[place] for place in stay) + work.size(summary)
     begin = Beginning(
         start=fold.start,
         resume=fold.resume,
         cause="compaction",
         before=here.tokens,
-        after=after,
+        after=after + held,
         budget=here.budget,
         summary=summary,
         placement="last" if ask.timing == "mid_turn" or bound else "first",
     )
-    return head_record(begin, here.shown)
+    head = head_record(begin, here.shown)
+    return replace(head, after=after + size_of_pins(head.pins, here.shown))
 
 
 def pin_text(head: HeadRecord) -> tuple[str, ...]:
@@ -214,10 +230,13 @@ def pin_text(head: HeadRecord) -> tuple[str, ...]:
 
 
 def _said(work: Work) -> list[str]:
-    """What people said in the messages that go out of view."""
-    messages = work.survey.shown.projection.messages
-    gone = {messages[place].origin for place in work.fold.folded}
-    return [text for entry in work.survey.shown.branch if entry.id in gone for text in _words(entry)]
+    """What people said in the messages that go out of view, and what the earlier summary kept of what they had said:
+    else the second summary would lose in silence what the first one was held to."""
+    shown = work.survey.shown
+    gone = {shown.projection.messages[place].origin for place in work.fold.folded}
+    kept = carried(shown)
+    earlier = [] if kept is None or kept == CLEARED else [kept]
+    return [*earlier, *(text for entry in shown.branch if entry.id in gone for text in _words(entry))]
 
 
 def _words(entry: Entry) -> list[str]:
@@ -237,15 +256,16 @@ def _worth_it(desk: Desk, ask: Ask, here: Survey) -> Fold | None:
     for most, tokens in limits:
         fold = _fold(ask, here, most, tokens)
         worth = _SMALLEST if (most, tokens) == (1, 1) else round(_LEAST * here.budget)
-        if fold is not None and here.tokens_of(fold.folded) >= worth:
-            return fold
+        new = () if fold is None else tuple(place for place in fold.folded if place not in here.standing)
+        if fold is not None and here.tokens_of(new) >= worth:
+            return replace(fold, folded=tuple(sorted({*fold.folded, *here.standing})))
     return None
 
 
 def _fold(ask: Ask, here: Survey, most: int, tokens: int) -> Fold | None:
     """What goes out of view, by when it is done; at most so many messages and tokens stay word for word."""
     messages, sizes = here.shown.projection.messages, here.sizes
-    free = round(_AFTER * here.budget) - here.front
+    free = round((_AFTER - SHARE) * here.budget) - here.fixed
     tokens = max(1, min(tokens, round(_TAIL * here.budget), free))
     if ask.timing == "before_turn":
         return fold_before_turn(

@@ -79,7 +79,7 @@ def head_record(begin: Beginning, shown: Shown) -> HeadRecord:
         baseline=projection.state.baseline,
         cause=begin.cause,
         generation=projection.generation + 1,
-        summary=begin.summary if begin.summary is not None else _carried_summary(shown),
+        summary=begin.summary if begin.summary is not None else carried(shown),
         quote=quote,
         quoted=quoted,
         placement=placement,
@@ -94,7 +94,8 @@ def head_record(begin: Beginning, shown: Shown) -> HeadRecord:
     return replace(head, pins=_pins(head, begin, shown))
 
 
-def _carried_summary(shown: Shown) -> str | None:
+def carried(shown: Shown) -> str | None:
+    """The summary that is in view now."""
     stale = stale_at({entry.id: entry for entry in shown.branch}, shown.standing.redactions)
     return carried_summary(newest_head(shown.branch), stale)
 

@@ -32,7 +32,7 @@ from .surveying import Survey
 
 PURPOSE = "compaction"
 
-_SHARE = 0.15  # of the budget: how long a summary may be
+SHARE = 0.15  # of the budget: how long a summary may be
 _WORDS = 0.6  # a token, of the languages that people mostly use
 _PIECE = 0.8  # of the budget: a piece with all that stands around it
 _NOTES = "You keep the notes of a long conversation between a user and an assistant."
@@ -104,7 +104,7 @@ async def summarise(work: Work) -> Made | Failed:
 
 
 def _most_words(work: Work) -> int:
-    return max(100, round(work.survey.budget * _SHARE * _WORDS))
+    return max(100, round(work.survey.budget * SHARE * _WORDS))
 
 
 async def _asked_warm(work: Work, question: str) -> Sent | None:
@@ -125,7 +125,7 @@ async def _in_pieces(work: Work, question: str, sent: list[Sent]) -> Made | Fail
     told = transcript([messages[place] for place in work.fold.folded])
     notes = ""
     room = work.survey.budget * _PIECE - work.size(question)
-    most = round(room - work.survey.budget * _SHARE)
+    most = round(room - work.survey.budget * SHARE)
     if most < 1:
         return Failed("the window is full: not even a summary of one message fits into it", tuple(sent))
     for piece in pieces(told, most, work.size):

@@ -39,14 +39,25 @@ class Survey:
         return self.tokens / max(1, self.front + sum(self.sizes))
 
     @property
+    def fixed(self) -> int:
+        """The tokens that can never be folded, estimated: system prompt, tools, what was said in the turn at hand."""
+        head = self.shown.projection.head
+        turn = zip(self.shown.projection.messages[self.turn :], self.sizes[self.turn :], strict=True)
+        return self.front + sum(
+            size for message, size in turn if isinstance(message, UserMessage) and message.origin != head
+        )
+
+    @property
+    def standing(self) -> tuple[int, ...]:
+        """The places of what stands for an earlier head: whatever a new one says takes their place."""
+        head = self.shown.projection.head
+        messages = self.shown.projection.messages
+        return tuple(place for place, message in enumerate(messages) if head is not None and message.origin == head)
+
+    @property
     def load(self) -> Load:
         messages = self.shown.projection.messages
-        kept = [
-            size
-            for message, size in zip(messages[self.turn :], self.sizes[self.turn :], strict=True)
-            if isinstance(message, UserMessage)
-        ]
-        fixed = round((self.front + sum(kept)) * self.ratio)
+        fixed = round(self.fixed * self.ratio)
         return Load(self.tokens, fixed, self.budget, len(messages), known=not self.situation.model.info.guessed)
 
     def tokens_of(self, places: tuple[int, ...]) -> int:

@@ -4,6 +4,7 @@ Tokens decide, those of all that is sent (system prompt, tools, messages), befor
 nobody waits, a higher one where the call has to wait for it. A number of messages counts only while nobody waits, and
 by itself only for a model whose window nobody knows. Laws:
 - The marks are shares of the budget below 1, so that each can be reached.
+- Room was made only where a fifth of the budget can be said before it is wanted again.
 - Nothing is wanted while the breaker is open, nor where what cannot be folded is above the mark already and nothing
   else would go: that would be wanted again after each call.
 """
@@ -19,6 +20,8 @@ from .breaker import Breaker
 Timing = Literal["before_turn", "mid_turn", "manual", "idle"]
 #: What it was made for: a label for people and analysis, nothing hangs on it.
 Reason = Literal["full", "asked", "cold", "messages", "overflow", "model"]
+#: Of the budget: what a compaction must leave free below the mark at which the next one is wanted.
+ROOM = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,5 +74,5 @@ def wanted(load: Load, marks: Marks, timing: Timing, breaker: Breaker, *, cold: 
 
 
 def made_room(load: Load, marks: Marks) -> bool:
-    """Whether a request with `load`, after a compaction, is one that would not be compacted at once again."""
-    return load.tokens < marks.block * load.budget
+    """Whether a request with `load`, after a compaction, is one that would not soon be compacted again."""
+    return load.tokens <= max(marks.block - ROOM, marks.block / 2) * load.budget
