@@ -19,7 +19,7 @@ from governors.messages import Text, UserPart
 from ..agent.agent import Agent
 from ..agent.states import State
 from ..errors import MoonwakeError
-from ..events import Event, MessageRecorded, Notice, TurnFinished, TurnStarted
+from ..events import CompactionStarted, Event, MessageRecorded, Notice, TurnFinished, TurnStarted
 from ..session.entries import MessageRecord
 from .attach_acts import ATTACH_ACTS, dragged_file, said_lines
 from .base import Host
@@ -65,6 +65,7 @@ class Talk:
         self._happening: Pending[Callable[[], Awaitable[None]]] = Pending()
         self._shell: anyio.CancelScope | None = None  # of the command that runs
         self._unfollowed = 0  # of what happens: what is not shown to its end
+        self._waits_for_room = False  # a message does, and that is shown
         self._works: list[anyio.CancelScope] = []  # of what is done meanwhile
         self._followed = anyio.Event()
 
@@ -99,6 +100,7 @@ class Talk:
         if (path := await dragged_file(text)) is not None:
             await self.run(Command("/attach", path))
             return True
+        quiet = not self._unfollowed
         stream = self.agent.send([*self.attached, Text(text)] if self.attached else text)
         try:
             first = await anext(stream, None)
@@ -106,6 +108,9 @@ class Talk:
             self.audience.show(Line("error", clean(str(error))))
             return False
         self.attached.clear()
+        if quiet and self.agent.state is State.COMPACT:  # by itself, while nobody talked: nothing of it was shown
+            self._waits_for_room = True
+            self.audience.happened(CompactionStarted(timing="idle", reason="", strategy=self.agent.desk().strategy))
         self.hand_on(first, stream)
         return True
 
@@ -180,6 +185,10 @@ class Talk:
                     if event.stop == "aborted":
                         self._tell_held()
             event = await anext(stream, None)
+        if self._waits_for_room and not fresh and self.agent.activity.at_rest:
+            self._waits_for_room = False
+            self.audience.moved(self.agent)  # a turn came of it, or it was stopped: nothing runs any more
+            self._tell_held()
 
     def _said(self, entry: int) -> None:
         """Show the user's message that was delivered as `entry`, once."""

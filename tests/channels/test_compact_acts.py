@@ -222,6 +222,44 @@ async def test_what_was_made_while_nobody_talked_is_told_when_somebody_does(tmp_
         assert sum("While nobody talked" in text for text in audience.texts) == 1
 
 
+@pytest.mark.parametrize("stopped", [False, True])
+async def test_a_message_that_meets_room_being_made_says_what_it_waits_for(tmp_path: Path, stopped: bool) -> None:
+    """It goes out right after; a stop holds it, and says no longer that room is made."""
+    later, begun, go_on = anyio.Event(), anyio.Event(), anyio.Event()
+    clock = [1_000_000.0]
+
+    async def sleep(seconds: float) -> None:
+        await later.wait()
+        clock[0] += seconds
+
+    async def hang() -> None:
+        begun.set()
+        await go_on.wait()
+
+    settings = {**ON, "economy.warming": False}
+    script = answering(Reply(SUMMARY, hold=hang))
+    async with long_talk(tmp_path, script, turns=0, settings=settings, window=8_000) as (talk, audience, scene):
+        scene.agent.equipment = replace(scene.agent.equipment, now=lambda: clock[0], sleep=sleep)
+        await type_(talk, *[f"Note order_{number}." for number in range(13)])
+        later.set()
+        with anyio.fail_after(10):
+            await begun.wait()
+        before, moves = len(audience.texts), audience.moves
+        await talk.say("I am back.")
+        assert new(audience, before) == [f"info: {beginning('idle', '', 'summary')}"]
+        if stopped:
+            await talk.run(Command("/stop"))
+            await talk.settle()
+            assert talk.waiting() == [("held", "I am back.")] and audience.moves == moves + 1
+            assert audience.texts[-1] == "info: Held back: 1 message. /send sends, /drop drops."
+            assert not scene.records(HeadRecord)
+        else:
+            go_on.set()
+            await talk.settle()
+            told = new(audience, before)[1:3]
+            assert told[0].startswith("info: While nobody talked: Room was made") and told[1] == "user: I am back."
+
+
 async def test_a_program_makes_room_by_itself(tmp_path: Path) -> None:
     """With a receipt; a strategy that there is not is told with those that there are."""
     async with opened(tmp_path, otherwise=answering(), settings=ON) as scene:
