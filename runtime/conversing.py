@@ -19,12 +19,13 @@ from governors.messages import Text
 from .app import Runtime
 from .attachments import attach
 from .channels.plain import write_text
+from .channels.receipts import beginning, end
 from .channels.resume import is_new, take_up
 from .channels.sanitize import clean
 from .channels.signals import until_told_to_end
 from .choice import WeightsMissing
 from .errors import ConfigError, TurnFailed
-from .events import Notice, TurnFinished
+from .events import CompactionFinished, CompactionStarted, Event, Notice, TurnFinished
 from .workspace import Workspace
 
 #: Settings for whoever asks once and leaves: nobody comes back to a cache that is kept warm.
@@ -88,8 +89,8 @@ async def _answer(wish: Wish, text: str, *, as_json: bool, files: Sequence[Path]
             if as_json:
                 sys.stdout.write(json.dumps(event.as_dict(), ensure_ascii=True) + "\n")
                 sys.stdout.flush()
-            elif isinstance(event, Notice):
-                _say(event.text)
+            else:
+                _tell(event)
             if isinstance(event, TurnFinished):
                 finished = event
     if (missing := no_answer(finished)) is not None:
@@ -99,6 +100,19 @@ async def _answer(wish: Wish, text: str, *, as_json: bool, files: Sequence[Path]
     if finished is not None and finished.stop == "length":
         _say("the answer was cut off at the model's output limit")
     return 0
+
+
+def _tell(event: Event) -> None:
+    """Say on standard error what somebody who waits for the answer should know."""
+    match event:
+        case Notice(text=text):
+            _say(text)
+        case CompactionStarted(timing=timing, reason=reason, strategy=strategy):
+            _say(beginning(timing, reason, strategy))
+        case CompactionFinished():
+            _say(end(event))
+        case _:
+            pass
 
 
 def no_answer(finished: TurnFinished | None) -> str | None:

@@ -96,3 +96,18 @@ def test_the_commands_are_some(capsys: pytest.CaptureFixture[str], monkeypatch: 
     commands = re.findall(r"^    moonwake inspect SESSION (.*)$", PAGE, re.MULTILINE)
     assert len(commands) == 3
     assert all(option in told for command in commands for option in re.findall(r"--\w+", command))
+
+
+async def test_who_asks_once_is_told_that_room_is_made(tmp_path: Path) -> None:
+    """On standard error; the answer stands alone."""
+    shell = shell_in(tmp_path)
+    script = tmp_path / "long.txt"
+    script.write_text("@otherwise\n" + "word " * 600 + "\n", encoding="utf-8")
+    small = {"MOONWAKE_COMPACTION__STRATEGY": "blank", "MOONWAKE_COMPACTION__BLOCK": "0.01"}
+    small["MOONWAKE_COMPACTION__IDLE"] = "0.01"
+    command = ("run", "--model", f"script:{script}", "--session", "long")
+    for _ in range(3):
+        done = await shell(*command, "The bed MW-7 is wide.", **small)
+        assert done.code == 0, done.err
+    assert "The model's window is nearly full: the conversation is cleared from its view …" in done.err
+    assert "Room was made: " in done.err and "word" in done.out and "Room was made" not in done.out

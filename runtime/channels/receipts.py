@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 
+from ..events import CompactionFinished
 from ..providers.base import Price
 from ..session.entries import CompactionRecord
 from .sanitize import clean, one_line
@@ -37,6 +38,23 @@ def beginning(timing: str, reason: str, strategy: str) -> str:
     else:
         what = "the older part of the conversation is summed up"
     return f"{REASONS.get(reason, 'The conversation is long')}: {what} …"
+
+
+def end(event: CompactionFinished) -> str:
+    """What is told when a compaction inside a turn has ended."""
+    record = CompactionRecord(
+        timing="",
+        reason="",
+        strategy="",
+        result="done" if event.result == "done" else "failed",
+        why=event.why,
+        before=event.before,
+        after=event.after,
+        folded=event.folded,
+        dropped=event.dropped,
+        cost=event.cost,
+    )
+    return result_line(record, entry=event.entry)
 
 
 def result_line(record: CompactionRecord, *, entry: int | None = None) -> str:

@@ -35,9 +35,8 @@ from ..events import (
     TurnFinished,
     TurnStarted,
 )
-from ..session.entries import CompactionRecord
 from .blocks import NOTHING_WRITTEN, Block, Splitter, feed, finish
-from .receipts import beginning, result_line
+from .receipts import beginning, end
 from .sanitize import clean, one_line, ready
 from .wording import call_title, dollars, first_line, plural, result_size, seconds, tokens
 
@@ -180,19 +179,7 @@ def _room_made(state: ChatState, event: CompactionFinished) -> Advance:
     """What came of making room inside a turn."""
     cost = None if state.cost is None or event.cost is None else state.cost + event.cost
     done = event.result == "done"
-    record = CompactionRecord(
-        timing="",
-        reason="",
-        strategy="",
-        result="done" if done else "failed",
-        why=event.why,
-        before=event.before,
-        after=event.after,
-        folded=event.folded,
-        dropped=event.dropped,
-        cost=event.cost,
-    )
-    line = Line("info" if done else "warning", result_line(record, entry=event.entry))
+    line = Line("info" if done else "warning", end(event))
     return replace(state, cost=cost, used=event.after if done else state.used), (line,)
 
 
