@@ -4,7 +4,8 @@ The same seed is the same script, the same faults and the same caps. Laws:
 - Each turn ends once, in an answer or an error in words; after the chaos the next turn is answered.
 - What was shown of an answer is what was recorded of it, and shown once.
 - Each request has one outcome, the log is sound, and what was sent obeys its wire.
-- The ledger holds nothing at the end, agrees with the log, and is not past a cap; nor is what the calls really cost.
+- The ledger holds nothing at the end, agrees with the log, and is not past a cap. What the calls really cost is no more
+  than it counts.
 """
 
 from __future__ import annotations
@@ -217,8 +218,7 @@ async def _hold_books(
     truth = sum(price.cost(usage) for usage in mind.took)
     it.figures["made to the model"] += len(mind.took)
     it.must(truth <= total.cap + _CENT, f"the calls really cost ${truth}, and the cap is ${total.cap}")
-    if truth > total.spent + _CENT:
-        it.figures["cost more than counted"] += 1
+    it.must(truth <= total.spent + _CENT, f"the calls really cost ${truth}, and ${total.spent} are counted")
 
 
 def _counted(bill: Bill, outcome: OutcomeRecord) -> tuple[float, float]:

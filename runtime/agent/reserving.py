@@ -21,6 +21,7 @@ from ..providers.base import (
     ModelInfo,
     Price,
     PriceTier,
+    Problem,
     Retry,
     StreamEvent,
     TextPiece,
@@ -71,7 +72,7 @@ def charge(info: ModelInfo, finished: Finished, heard: Sequence[StreamEvent], ou
     """
     usage, problem, price = finished.message.usage, finished.problem, info.price
     heard = last_attempt(heard)
-    if problem is not None and not heard and (problem.unsent or (problem.status or 0) >= 400):
+    if problem is not None and is_unbilled(problem, heard):
         return 0.0
     if usage is None or price is None:
         return None
@@ -79,6 +80,11 @@ def charge(info: ModelInfo, finished: Finished, heard: Sequence[StreamEvent], ou
         return price.cost(usage)
     written = output if info.reasons else min(output, _bytes(heard) + _UNDER_WAY)
     return price.cost(replace(usage, output=max(usage.output, written)))
+
+
+def is_unbilled(problem: Problem, heard: Sequence[StreamEvent]) -> bool:
+    """Whether a call that ended so, after what was `heard` of its answer, can have cost nothing."""
+    return not heard and (problem.unsent or (problem.status or 0) >= 400)
 
 
 def last_attempt(heard: Sequence[StreamEvent]) -> Sequence[StreamEvent]:

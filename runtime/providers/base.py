@@ -203,11 +203,16 @@ class UsagePiece:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """The call failed before anything was shown and is made again after `delay` seconds."""
+    """The call failed before anything was shown and is made again after `delay` seconds.
+
+    `problem` is what ended the attempt before, None where nothing was sent yet; `usage` what was counted of it by then.
+    """
 
     why: str
     delay: float
     attempt: int
+    problem: Problem | None = None
+    usage: Usage | None = None
 
 
 @dataclass(frozen=True, slots=True)

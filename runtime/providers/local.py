@@ -201,7 +201,7 @@ class _Answer:
             problem = replace(problem, text=f"the local model's server {running.child.how_it_ended()} while answering")
         if self._attempt == 1 and not self._shown and (died or "Timeout" not in problem.detail):
             self._attempt, self._over = 2, False
-            return Retry(problem.text, 0.0, self._attempt)
+            return Retry(problem.text, 0.0, self._attempt, problem, finished.message.usage)
         if died:
             problem = replace(problem, text=f"{problem.text}. Ask again: it is started anew")
         return replace(finished, problem=problem)

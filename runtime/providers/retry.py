@@ -131,7 +131,8 @@ class _Attempts:
             return self._explained(finished)
         self._state.prepare_for_next_attempt()
         self._wait = float(decision)
-        return Retry(finished.problem.text, self._wait, self._state.attempt_number)
+        problem = finished.problem
+        return Retry(problem.text, self._wait, self._state.attempt_number, problem, finished.message.usage)
 
     def _again(self, problem: Problem | None) -> bool:
         if problem is None or self._shown or not is_transient(problem):

@@ -17,7 +17,7 @@ from governors.economy import SHORT
 from governors.messages import AssistantMessage, Usage
 from runtime import Reply
 from runtime.agent.reserving import charge, most_output, worst_case
-from runtime.events import Notice, TurnFinished
+from runtime.events import Notice, Retrying, TurnFinished
 from runtime.ledger.base import Reservation, Spender, SpendingLimit
 from runtime.providers.base import (
     CacheTerms,
@@ -33,6 +33,7 @@ from runtime.providers.base import (
     UsagePiece,
 )
 from runtime.providers.gate import Gate, Gated, Limits
+from runtime.providers.retry import RetryingProvider
 from runtime.providers.scripted import Script, Scripted
 from runtime.session.entries import MessageRecord, NoteRecord, OutcomeRecord, RequestRecord
 from tests.agent.test_warming import FIVE_MINUTES, LONG, nothing_more, until
@@ -237,6 +238,49 @@ def test_a_call_that_was_made_again_and_then_refused_is_not_charged_as_one_that_
     cut = Finished(AssistantMessage((), stop="aborted", usage=usage))
     alone = charge(info, cut, [TextPiece("half")], 4_000)
     assert charge(info, cut, [*heard, TextPiece("half")], 4_000) == alone
+
+
+BROKEN = Problem("network", "the connection broke")
+
+
+async def _at_once(seconds: float) -> None:
+    """Waits are not waited for."""
+
+
+async def test_attempts_that_may_have_been_paid_are_reserved_and_recorded_each(tmp_path: Path) -> None:
+    """Three attempts were one reservation, and could cost three times as much."""
+    purse = Purse()
+    script = [Reply(error=BROKEN), Reply(error=Problem("overloaded", "", 529)), Reply(error=BROKEN), Reply("well")]
+    async with spending(tmp_path, purse, *script) as it:
+        it.agent.model = replace(it.agent.model, provider=RetryingProvider(it.model, sleep=_at_once))
+        events = await it.say("hello")
+        assert of(TurnFinished, events)[0].text == "well"
+        assert len(it.model.requests) == 4 and len(of(Retrying, events)) == 3
+        requests, outcomes = it.records(RequestRecord), it.records(OutcomeRecord)
+        assert len(requests) == len(outcomes) == len(purse.asked) == 3, "an overloaded host bills nothing"
+        assert [outcome.stop for outcome in outcomes] == ["error", "error", "stop"]
+        assert purse.settled[-1] == outcomes[-1].cost
+        assert all(cost is None or cost > 0.0 for cost in purse.settled)
+        assert len({request.prefix for request in requests}) == 1
+        assert [outcome.cause for outcome in outcomes] == [None] * 3
+
+
+async def test_a_broken_call_is_not_made_again_where_the_limits_refuse_another(tmp_path: Path) -> None:
+    purse = Purse()
+
+    def broken(request: Request) -> Reply:
+        purse.cap = purse.asked[-1].most or 0.0
+        return Reply(error=BROKEN)
+
+    async with spending(tmp_path, purse, broken, Reply("well")) as it:
+        it.agent.model = replace(it.agent.model, provider=RetryingProvider(it.model, sleep=_at_once))
+        (finished,) = of(TurnFinished, await it.say("hello"))
+        assert finished.error is not None and "the cap is $" in finished.error
+        assert len(it.model.requests) == len(it.records(RequestRecord)) == len(it.records(OutcomeRecord)) == 1
+        assert 0.0 < purse.spent <= purse.cap
+        purse.cap = 10.0
+        (finished,) = of(TurnFinished, await it.say("again"))
+        assert (finished.text, finished.error) == ("well", None)
 
 
 async def test_a_warming_that_waits_at_the_gate_is_not_sent_and_costs_nothing(tmp_path: Path) -> None:

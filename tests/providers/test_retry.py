@@ -97,7 +97,7 @@ async def run(
 async def test_what_may_pass_is_tried_again(kind: ProblemKind) -> None:
     """The wait is announced before it begins; the failed attempt's end is not shown."""
     got, slept = await run(Scripted([failed(kind)], [TextPiece("ok"), GOOD]))
-    assert got == [Retry(f"it is {kind}", 1.0, 2), TextPiece("ok"), GOOD]
+    assert got == [Retry(f"it is {kind}", 1.0, 2, failed(kind).problem), TextPiece("ok"), GOOD]
     assert slept == [1.0]
 
 
@@ -113,14 +113,14 @@ async def test_a_count_of_tokens_shows_nothing() -> None:
     """What the provider counted before it failed is no reason to give up; the event comes through."""
     usage = UsagePiece(Usage(plain=3))
     got, _ = await run(Scripted([usage, failed("overloaded")], [TextPiece("ok"), GOOD]))
-    assert got == [usage, Retry("it is overloaded", 1.0, 2), TextPiece("ok"), GOOD]
+    assert got == [usage, Retry("it is overloaded", 1.0, 2, failed("overloaded").problem), TextPiece("ok"), GOOD]
 
 
 async def test_a_wait_at_the_gate_is_no_attempt() -> None:
     """It is told as it comes, and the delays begin with the first failure."""
     waits = Retry("it waits for its turn", 0.0, 1)
     got, slept = await run(Scripted([waits, failed("network")], [waits, GOOD]))
-    assert got == [waits, Retry("it is network", 1.0, 2), waits, GOOD]
+    assert got == [waits, Retry("it is network", 1.0, 2, failed("network").problem), waits, GOOD]
     assert slept == [1.0]
 
 
