@@ -146,7 +146,7 @@ async def caching_talk(
     **model: Any,
 ) -> AsyncIterator[Talk]:
     """`talk` with a provider that caches, an agent that tells the time by its clock, and a prompt worth keeping."""
-    settings = {"tools.exec": "off", **(settings or {})}
+    settings = {"tools.exec": "off", "compaction.strategy": "off", **(settings or {})}
     chosen = provider.chosen(**model)
     async with Runtime.open(workspace, model=chosen, tools=tools, settings=settings, environ=environ or {}) as runtime:
         agent = await runtime.supervisor.agent("assistant", session)

@@ -102,7 +102,7 @@ def model_entry(provider: str, model_id: str) -> ModelEntry | None:
 
 
 def _refuse_unknown(provider: str, model_id: str, given: Mapping[str, Any]) -> None:
-    known = {field.name for field in fields(ModelInfo)} - {"id", "provider"} | set(FLAT_ABILITIES)
+    known = {field.name for field in fields(ModelInfo)} - {"id", "provider", "guessed"} | set(FLAT_ABILITIES)
     unknown = [key for key in given if key not in known]
     for part, type_ in (("abilities", Abilities), ("cache", CacheTerms)):
         names = {field.name for field in fields(type_)}
