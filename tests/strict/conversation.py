@@ -50,13 +50,26 @@ class Report:
 
 
 async def hold(
-    seed: int, wire: str, folder: Path, *, turns: int = 9, vendor: str | None = None, **abilities: Any
+    seed: int,
+    wire: str,
+    folder: Path,
+    *,
+    turns: int = 9,
+    vendor: str | None = None,
+    small: int | None = None,
+    **abilities: Any,
 ) -> Report:
-    """One conversation on `wire`; with `vendor`, all of it with that host. `abilities` differ from the catalog's."""
+    """One conversation on `wire`; with `vendor`, all of it with that host. `abilities` differ from the catalog's.
+
+    `small` is the window of all hosts (tokens), whatever the catalog believes.
+    """
     report, random = Report(seed), Random(f"{wire} {seed}")
     mind = Mind(seed, wild=random.random() < 0.8)
     gentle = random.random() < 0.7  # the account may ask that thinking is dropped and not refused
     hosts = hosts_for(mind, gentle)
+    if small is not None:
+        for host in hosts.values():
+            host.window = small
 
     async def handle(seen: Seen, connection: Connection) -> None:
         await next(host for path, host in hosts.items() if path in seen.path).handle(seen, connection)
