@@ -220,7 +220,8 @@ def _head(ask: Ask, work: Work, summary: str) -> HeadRecord:
         summary=summary,
         placement="last" if ask.timing == "mid_turn" or bound else "first",
     )
-    head = head_record(begin, here.shown)
+    # What the summary cost, and what was said meanwhile, came after the survey.
+    head = head_record(begin, replace(here.shown, standing=work.desk.standing()))
     return replace(head, after=after + size_of_pins(head.pins, here.shown))
 
 

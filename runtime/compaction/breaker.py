@@ -3,8 +3,8 @@
 Laws:
 - Three in a row that failed, or that left the next call where it would be made again at once, open it.
 - While it is open no compaction begins by itself; one by hand always may.
-- It closes when the user has spoken again and the request has grown since, when the model changes, and by hand; there
-  is no way by which it stays open for good.
+- It closes when the user has spoken again and the request has grown since or is over budget, when the model changes,
+  and by hand; there is no way by which it stays open for good.
 - An attempt that found nothing to do is neither a failure nor a success.
 """
 
@@ -51,7 +51,7 @@ class Breaker:
             return self
         if model != self.model:
             return Breaker()
-        if self.open and self.spoken and tokens >= self.tokens + GROWTH * budget:
+        if self.open and self.spoken and tokens >= min(budget, self.tokens + GROWTH * budget):
             return Breaker()
         return self
 

@@ -15,7 +15,7 @@ from runtime.compaction.parts import PARTS
 from runtime.events import CompactionFinished, CompactionStarted, HistoryCut, StateChanged, TurnFinished
 from runtime.providers.base import Request
 from runtime.providers.scripted import Call, Reply, Script
-from runtime.session.entries import CompactionRecord, HeadRecord, RequestRecord
+from runtime.session.entries import CompactionRecord, HeadRecord, OutcomeRecord, RequestRecord
 from tests.agents import Talk, of, talk
 from tests.agents_again import assert_every_request_is_made_again
 
@@ -150,6 +150,18 @@ async def test_by_hand_it_is_made_whatever_the_size(tmp_path: Path) -> None:
         await it.agent.branches.undo()  # the compaction
         await it.say("And now?")
         assert "order_0" in str(it.bodies[-1]["messages"])
+
+
+async def test_a_head_knows_what_its_own_summary_cost(tmp_path: Path) -> None:
+    """The fault of the session that became cheaper with each compaction."""
+    async with talk(tmp_path, otherwise=answering(), settings=ON, window=8_000) as it:
+        await said(it, 18)
+        (head,) = it.records(HeadRecord)
+        place = next(entry.id for entry in it.on_disk() if isinstance(entry.record, HeadRecord))
+        costs = [
+            each.record.cost for each in it.on_disk() if isinstance(each.record, OutcomeRecord) and each.id < place
+        ]
+        assert head.spent == pytest.approx(sum(cost or 0.0 for cost in costs))
 
 
 async def test_by_hand_there_may_be_nothing_to_fold(tmp_path: Path) -> None:

@@ -31,6 +31,13 @@ def test_it_closes_when_the_user_spoke_and_the_request_grew() -> None:
     assert not opened.heard().at(600, BUDGET, "m").open
 
 
+def test_it_closes_at_the_budget_however_large_the_request_was_when_it_opened() -> None:
+    """The fault of the breaker that wanted more growth than there is room for."""
+    opened = missed(MOST, BUDGET - 10).heard()
+    assert opened.at(BUDGET - 1, BUDGET, "m").open
+    assert not opened.at(BUDGET, BUDGET, "m").open
+
+
 def test_another_model_closes_it() -> None:
     """It may have another window, and other habits."""
     assert not missed(MOST).at(500, BUDGET, "n").open
