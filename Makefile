@@ -49,6 +49,9 @@ soak: $(VENV)/.test ## long runs, bounded: make soak SEEDS=0:1000
 	@$(BIN)/python benchmarks/soak_wires.py --seeds $(SEEDS)
 	@$(BIN)/python benchmarks/soak_calls.py --seeds $(SEEDS)
 	@$(BIN)/python benchmarks/soak_spend.py --seeds $(SEEDS) --minutes 20
+	@$(BIN)/python benchmarks/long_conversation.py --seeds 0:3
+	@$(BIN)/python benchmarks/soak_compaction.py --seeds 0:200
+	@$(BIN)/python benchmarks/compaction_costs.py
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -164,7 +164,7 @@ async def compact(desk: Desk, ask: Ask, here: Survey) -> Receipt:
 def _beside_what_stays(work: Work, made: Made) -> Made | Failed:
     """A summary that would leave no request at all is none; a cut without one may still leave room."""
     here, size = work.survey, work.size(made.summary)
-    needed = here.fixed + size
+    needed = round((here.fixed + size) * max(1.0, here.ratio))
     if needed <= here.budget:
         return made
     why = f"there is no room for the summary: with its {size:,} tokens what must stay takes {needed:,}"
@@ -207,9 +207,10 @@ def _head(ask: Ask, work: Work, summary: str) -> HeadRecord:
     abilities = here.situation.model.info.abilities
     bound = abilities.binds_prefix and not abilities.drop_block
     held = size_of_pins(here.shown.earlier.pins, here.shown) if here.shown.earlier is not None else 0
-    # What was measured of the old prefix tells nothing of the new one: the next call is judged by this estimate, too.
+    # That the old prefix was measured as less than estimated tells nothing of the new one: as the next call is judged.
     stay = set(range(len(here.sizes))).difference(fold.folded)
-    after = here.front + sum(here.sizes[place] for place in stay) + work.size(summary)
+    estimated = here.front + sum(here.sizes[place] for place in stay) + work.size(summary)
+    after = round(estimated * max(1.0, here.ratio))
     begin = Beginning(
         start=fold.start,
         resume=fold.resume,
