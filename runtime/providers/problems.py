@@ -34,6 +34,7 @@ _NO_TOOLS = re.compile(
     r"|no endpoints found that support tool use",
     re.IGNORECASE,
 )
+_TAG = re.compile(r"<[^>]*>")
 _OVERLOADED = re.compile(r"overload|unavailable|capacity|server.?error", re.IGNORECASE)
 #: Some gateways say it with a 400, and inside a stream there is no status at all.
 _THROTTLED = re.compile(
@@ -89,7 +90,7 @@ def from_status(
     kind = "overflow" if overflow else _kind(status, message, fields, headers)
     return Problem(
         kind=kind,
-        text=_text(kind, status, message, target, overflow),
+        text=_text(kind, status, message, fields, target, overflow),
         status=status,
         detail=redact(body if isinstance(body, str) else json.dumps(body, default=str), target.secrets)[:_DETAIL],
         retry_after=asked_wait(headers, fields, message, now),
@@ -181,7 +182,7 @@ def _message(fields: dict[str, Any], body: Any) -> str:
         elif title := re.search(r"<title[^>]*>(.*?)</title>", body, re.IGNORECASE | re.DOTALL):
             value = title[1]
         else:
-            value = body
+            value = _TAG.sub(" ", body) if body.lstrip()[:1] == "<" else body  # a gateway's page without a title
     metadata = fields.get("metadata")
     raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
     if raw:  # OpenRouter: what the provider behind it said
@@ -211,7 +212,14 @@ def _kind(status: int | None, message: str, fields: dict[str, Any], headers: Map
     return "bad_request" if 300 <= status < 500 else "unknown"
 
 
-def _text(kind: ProblemKind, status: int | None, message: str, target: Target, overflow: Overflow | None) -> str:
+def _text(
+    kind: ProblemKind,
+    status: int | None,
+    message: str,
+    fields: Mapping[str, Any],
+    target: Target,
+    overflow: Overflow | None,
+) -> str:
     who = target.provider
     said = f": {message}" if message else ""
     code = f" ({status})" if status else ""
@@ -224,9 +232,11 @@ def _text(kind: ProblemKind, status: int | None, message: str, target: Target, o
     if kind == "bad_request" and target.model and _NO_TOOLS.search(message):
         off = f'[models."{who}/{target.model}"] tools = false'
         return f"{who} refused the request{code}, as {target.model} takes no tools there. Turn them off: {off}{said}"
-    if kind == "auth" and (status == 402 or _BROKE.search(message)):
+    if kind == "auth" and (status == 402 or _BROKE.search(f"{fields.get('type')} {fields.get('code')} {message}")):
         return f"the account at {who} has no credit left{code}{said}"
     if kind == "auth":
+        if target.key_variable is None and not target.secrets:
+            return f"{who} wants a key, and none was sent{code}. Name its variable: [providers.{who}] key_env{said}"
         key = f"Check {target.key_variable}" if target.key_variable else "Check the key"
         return f"{who} refused the key{code}. {key}{said}"
     if status is not None and 300 <= status < 400:

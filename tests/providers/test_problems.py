@@ -172,6 +172,24 @@ def test_texts_say_what_to_do() -> None:
     assert "base_url" in from_status(307, "", TARGET).text
 
 
+def test_spent_credit_is_no_fault_of_the_key() -> None:
+    """Only the code says so where the message speaks of a quota."""
+    body = {"error": {"code": "insufficient_quota", "message": "You exceeded your current quota"}}
+    assert from_status(429, body, TARGET).text.startswith("the account at acme has no credit left (429)")
+
+
+def test_a_refused_call_without_a_key_says_how_to_send_one() -> None:
+    """There is no key to check."""
+    text = from_status(401, {"error": {"message": "no key"}}, Target("mine", "http://127.0.0.1:1/v1", "m-1")).text
+    assert "none was sent (401)" in text and "[providers.mine] key_env" in text
+
+
+def test_a_page_without_a_title_shows_its_words_alone() -> None:
+    """Tags are nothing for people."""
+    text = from_status(500, "<html><body>Internal <b>Server</b> Error</body></html>", TARGET).text
+    assert text == "acme failed or is overloaded (500): Internal Server Error"
+
+
 @pytest.mark.parametrize(
     "body",
     [
