@@ -34,6 +34,7 @@ PURPOSE = "compaction"
 
 SHARE = 0.15  # of the budget: how long a summary may be
 _WORDS = 0.6  # a token, of the languages that people mostly use
+_LONGEST = 0.3  # of the budget: what notes take beside the next piece, at most
 _PIECE = 0.8  # of the budget: a piece with all that stands around it
 _NOTES = "You keep the notes of a long conversation between a user and an assistant."
 _AGAIN = "\n\nYour last answer does not count: {why}. Write all parts, and nothing else."
@@ -159,6 +160,8 @@ async def _noted(work: Work, question: str, notes: str, piece: Sequence[str], se
             return Failed(problem.text, tuple(sent))
         size = work.size(answer.reply.text)
         taken = take(answer.reply, replaced=max(size + 1, work.replaced), size=size)
+        if isinstance(taken, Summary) and size > (longest := round(work.survey.budget * _LONGEST)):
+            taken = Refused(f"it is too long: {size:,} tokens of {longest:,} at most")
         if not isinstance(taken, Refused):
             return taken
         if again:
