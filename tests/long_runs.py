@@ -139,7 +139,7 @@ class Mind:
         return words(self.random, self.random.choice([3, 40, 150]))
 
     def _summary(self, request: Request) -> str:
-        text = orjson.dumps(request.body["messages"]).decode()
+        text = orjson.dumps(items(request)).decode()
         known = list(dict.fromkeys(_VALUE.findall(text)))
         kept = [fact for fact in known if self.keeps(fact, self._seen[fact])]
         self._seen.update(kept)
@@ -150,8 +150,15 @@ class Mind:
 
 def last_text(request: Request) -> str:
     """What the newest message of a request says."""
-    content = request.body["messages"][-1]["content"]
+    content = items(request)[-1].get("content", "")
     return content if isinstance(content, str) else str(content[-1].get("text", ""))
+
+
+def items(request: Request) -> list[dict[str, Any]]:
+    """The messages of a request, as its wire names them."""
+    body = dict(request.body)
+    found: list[dict[str, Any]] = body["input"] if "input" in body else body["messages"]
+    return found
 
 
 async def run(
@@ -234,7 +241,7 @@ def _hold_size(it: Run) -> None:
 
 def _hold_facts(it: Run, each: Talk, told: list[Fact], mind: Mind) -> list[Fact]:
     """Each fact is in view, or a receipt names it; those that are not in view."""
-    view = orjson.dumps(each.model.requests[-1].body["messages"]).decode()
+    view = orjson.dumps(items(each.model.requests[-1])).decode()
     named = {name for record in each.records(CompactionRecord) for name in record.dropped}
     out = [fact for fact in told if fact.value not in view]
     it.figures["facts"], it.figures["facts in view"] = len(told), len(told) - len(out)
