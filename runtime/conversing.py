@@ -23,9 +23,10 @@ from .channels.receipts import beginning, end
 from .channels.resume import is_new, take_up
 from .channels.sanitize import clean
 from .channels.signals import until_told_to_end
+from .channels.wording import retried
 from .choice import WeightsMissing
 from .errors import ConfigError, TurnFailed
-from .events import CompactionFinished, CompactionStarted, Event, Notice, TurnFinished
+from .events import CompactionFinished, CompactionStarted, Event, Notice, Retrying, TurnFinished
 from .workspace import Workspace
 
 #: Settings for whoever asks once and leaves: nobody comes back to a cache that is kept warm.
@@ -107,6 +108,8 @@ def _tell(event: Event) -> None:
     match event:
         case Notice(text=text):
             _say(text)
+        case Retrying(why=why, delay=delay, attempt=attempt):
+            _say(retried(why, delay, attempt))
         case CompactionStarted(timing=timing, reason=reason, strategy=strategy):
             _say(beginning(timing, reason, strategy))
         case CompactionFinished():

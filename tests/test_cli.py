@@ -119,10 +119,19 @@ async def test_an_overflow_that_the_server_reports_is_fitted(moonwake: Shell) ->
         await moonwake("run", "remember this: " + "word " * 5_000, **off)
         done = await moonwake("run", "--continue", "what was it?", **off)
     assert (done.code, done.out) == (0, "now it fits\n")
-    assert "8,192" in done.err
+    assert "a window of 8,192). The request is made smaller" in done.err
     refused, fitted = calls_to(server)[1:]
     assert "word word" in str(refused.json["messages"])
     assert "word word" not in str(fitted.json["messages"])
+
+
+async def test_run_tells_that_it_waits_for_another_attempt(moonwake: Shell) -> None:
+    """Else it would be silent for as long as a provider that hangs is asked again and again."""
+    busy = status(503, {"error": {"message": "come back soon"}}, {"retry-after": "0"})
+    async with served(moonwake, busy, chat_text("here I am")):
+        done = await moonwake("run", "hi")
+    assert (done.code, done.out) == (0, "here I am\n")
+    assert "come back soon. Attempt 2 in " in done.err
 
 
 async def test_nothing_to_say_is_an_error(moonwake: Shell) -> None:

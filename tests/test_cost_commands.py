@@ -137,7 +137,7 @@ def test_what_is_not_in_the_sum_is_said(moonwake: Command) -> None:
     text = " ".join(out.split())
     assert "$3.76 in 8 calls: 4.8k tokens read" in text
     assert "1 call to models without a known price (mine/odd)" in text
-    assert "1 call that ended before the provider told their cost; at most $0.75 was reserved" in text
+    assert "1 call that ended before the provider told the cost; at most $0.75 was reserved" in text
     assert "Imported sessions hold 1 reply that other programs paid for (1.0k tokens in, 50 out)" in text
     assert "The cache saved" in text and not err
     assert 'the "request" of beans' in out

@@ -93,7 +93,7 @@ async def run_model_call(desk: Desk, turn: int) -> StepResult:
                 doubt = _Doubt(fit_setting(model), settings.get(fit_setting(model)))
             taught, what = True, "The request is made smaller and sent again."
             await _keep(desk, model, learn(fit, problem, size, answered))
-        desk.announcer.emit(Notice(level="info", text=f"{problem.text} {what}"))
+        desk.announcer.emit(Notice(level="info", text=f"{problem.text.rstrip('.')}. {what}"))
     raise AssertionError("unreachable: the last attempt returns")
 
 

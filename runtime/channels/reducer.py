@@ -38,7 +38,7 @@ from ..events import (
 from .blocks import NOTHING_WRITTEN, Block, Splitter, feed, finish
 from .receipts import beginning, end
 from .sanitize import clean, one_line, ready
-from .wording import call_title, dollars, first_line, plural, result_size, seconds, tokens
+from .wording import call_title, dollars, first_line, plural, result_size, retried, seconds, tokens
 
 LineKind = Literal[
     "user",
@@ -146,9 +146,7 @@ def _other(state: ChatState, event: Event, now: float) -> Advance:
             )
             return step, ()
         case Retrying(why=why, delay=delay, attempt=attempt):
-            again = f" Attempt {attempt} in {seconds(delay)}." if attempt > 1 else ""  # 1: it waits for its turn
-            text = one_line(why) + again
-            return state, (Line("info", text),)
+            return state, (Line("info", retried(why, delay, attempt)),)
         case Notice(level=level, text=text):
             kind: LineKind = "error" if level == "error" else "warning" if level == "warning" else "info"
             return state, (Line(kind, clean(text)),)

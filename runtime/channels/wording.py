@@ -77,5 +77,12 @@ def dollars(cost: float) -> str:
     return f"${cost:.4f}" if 0 < cost < 0.1 else f"${cost:.2f}"
 
 
+def retried(why: str, delay: float, attempt: int) -> str:
+    """Why a call waits `delay` seconds, and for which attempt; attempt 1 waits for its turn."""
+    if attempt <= 1:
+        return one_line(why)
+    return f"{one_line(why).rstrip('.')}. Attempt {attempt} in {seconds(delay)}."
+
+
 def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -121,8 +121,8 @@ def _conclusion(report: Report) -> Iterator[str]:
             '[models."ID"] price in moonwake.toml gives one, for calls to come.'
         )
     if total.unknown:
-        most = f"; at most {dollars(total.most)} was reserved for them" if total.most else ""
-        yield f"Not in the sum: {plural(total.unknown, 'call')} that ended before the provider told their cost{most}."
+        most = f"; at most {dollars(total.most)} was reserved" if total.most else ""
+        yield f"Not in the sum: {plural(total.unknown, 'call')} that ended before the provider told the cost{most}."
     if report.elsewhere is not None and report.elsewhere.calls:
         other = report.elsewhere
         yield (
