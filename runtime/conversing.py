@@ -18,6 +18,7 @@ from governors.messages import Text
 
 from .app import Runtime
 from .attachments import attach
+from .channels.attach_acts import not_seen
 from .channels.plain import write_text
 from .channels.receipts import beginning, end
 from .channels.resume import is_new, take_up
@@ -85,6 +86,9 @@ async def _answer(wish: Wish, text: str, *, as_json: bool, files: Sequence[Path]
         _say(f"model: {agent.model.name} ({agent.model.why}); workspace: {runtime.workspace.root}; {session}")
         for note in (*runtime.notes, *taken.notes):
             _say(note)
+        for unseen in dict.fromkeys(not_seen(part, agent.model) for part in attached):
+            if unseen:
+                _say(unseen)
         finished: TurnFinished | None = None
         async for event in agent.send([*attached, Text(text)]):
             if as_json:

@@ -16,6 +16,7 @@ from governors.documents import document_title
 from governors.messages import Document, Image, Text, UserPart
 
 from ..attachments import attach
+from ..providers.base import ChosenModel
 from .seat import Act, Seat, tell
 
 #: How a line that is nothing but a path must end to be taken for a file to attach.
@@ -32,7 +33,8 @@ async def attach_file(seat: Seat, argument: str) -> None:
     path = as_path(argument)
     part = await attach(path if path.is_absolute() else Path.cwd() / path)
     seat.attached.append(part)
-    tell(seat, f"{part_title(part)} goes with the next message.")
+    unseen = not_seen(part, seat.agent.model)
+    tell(seat, f"{part_title(part)} goes with the next message.{f' {unseen}' if unseen else ''}")
 
 
 async def detach(seat: Seat, argument: str) -> None:
@@ -87,6 +89,17 @@ def part_title(part: UserPart) -> str:
             if named is None:
                 return f"a text ({len(part.text):,} characters)"
             return f"{named[1]} ({len(part.text) - named.end() - 1:,} characters)"
+
+
+def not_seen(part: UserPart, model: ChosenModel) -> str:
+    """What `model` gets in place of what was attached, in a sentence; empty where it takes such things."""
+    match part:
+        case Image() if not model.info.abilities.images:
+            return f"{model.name} takes no pictures: it reads only that there was one."
+        case Document() if not model.info.abilities.documents:
+            return f"{model.name} takes no documents: it reads the text of this one."
+        case _:
+            return ""
 
 
 def said_lines(content: Sequence[object]) -> str:

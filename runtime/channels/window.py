@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from governors.documents import as_text
 from governors.errors import ImpossibleBudget
 from governors.messages import SystemPatch
 from governors.repair import normalise
@@ -59,6 +60,8 @@ def window_use(
     system, array = front(projection.baseline, projection.state, inline=inline, folds=folds)
     tools = (*array, *(rendering.brought if inline and not folds else ())) if info.abilities.tools else ()
     messages = tuple(each for each in projection.messages if not (folds and isinstance(each, SystemPatch)))
+    if not info.abilities.documents:
+        messages = tuple(map(as_text, messages))
     return WindowUse(
         window=fit.window,
         system=scaled(system_tokens(system, counter), fit.factor),

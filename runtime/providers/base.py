@@ -109,8 +109,8 @@ class ModelInfo:
     each one of o200k_base at most (an upper bound). `profile` picks the prompt: `tiny` is for models that
     cannot follow a long one. `price` is None where unknown; a local model costs 0. `reasons`: it thinks before it
     answers, whether or not a request can ask for it (`abilities.thinking`). `offers` are features of the vendor's that
-    no request uses yet, `fallbacks` the models that the vendor lets step in. `guessed`: nobody told the window. `only` names the protocol that alone
-    serves the model, where it is not `wire`.
+    no request uses yet, `fallbacks` the models that the vendor lets step in. `guessed`: nobody told the window. `only`
+    names the protocol that alone serves the model, where it is not `wire`.
     """
 
     id: str

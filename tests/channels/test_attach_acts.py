@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from governors.messages import Document, Image, Text
+from governors.wire.base import Abilities
 from runtime.channels.attach_acts import as_path, dragged_file, said_lines
 from runtime.session.entries import MessageRecord
 from tests.agents import talk as opened
@@ -26,7 +27,7 @@ PNG = bytes.fromhex(
 async def test_an_attached_file_goes_with_the_next_message(tmp_path: Path) -> None:
     """Once, before the words; the person sees what went."""
     (tmp_path / "my report.pdf").write_bytes(pdf("All is well."))
-    async with sitting(tmp_path, "Read.", "Again.") as (talk, audience):
+    async with sitting(tmp_path, "Read.", "Again.", abilities=Abilities(documents=True)) as (talk, audience):
         await type_(talk, f"/attach {tmp_path / 'my report.pdf'}", "/attach")
         title = "my report.pdf, application/pdf, 1 page"
         assert audience.texts[-2:] == [
@@ -38,6 +39,17 @@ async def test_an_attached_file_goes_with_the_next_message(tmp_path: Path) -> No
         said = [entry.record for entry in talk.agent.session.branch() if isinstance(entry.record, MessageRecord)]
         first, second = (record.content for record in said if record.role == "user")
         assert [type(part) for part in first] == [Document, Text] and second == (Text("and now?"),)
+
+
+async def test_what_a_model_cannot_take_is_told_when_it_is_attached(tmp_path: Path) -> None:
+    """Else a person would believe that it was seen."""
+    (tmp_path / "a.png").write_bytes(PNG)
+    (tmp_path / "a.pdf").write_bytes(pdf("All is well."))
+    blind = Abilities(images=False, documents=False)
+    async with sitting(tmp_path, "Fine.", abilities=blind) as (talk, audience):
+        await type_(talk, f"/attach {tmp_path / 'a.png'}", f"/attach {tmp_path / 'a.pdf'}")
+        assert audience.texts[-2].endswith("takes no pictures: it reads only that there was one.")
+        assert audience.texts[-1].endswith("takes no documents: it reads the text of this one.")
 
 
 async def test_what_is_detached_does_not_go(tmp_path: Path) -> None:

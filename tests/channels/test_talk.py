@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -81,9 +82,9 @@ class Hold:
 
 @asynccontextmanager
 async def sitting(
-    folder: Path, *script: Script, tools: Sequence[Tool] = (), session: str | None = None
+    folder: Path, *script: Script, tools: Sequence[Tool] = (), session: str | None = None, **model: Any
 ) -> AsyncIterator[tuple[Talk, Watching]]:
-    async with opened(folder, script, tools=tools, session=session) as scene:
+    async with opened(folder, script, tools=tools, session=session, **model) as scene:
         audience = Watching()
         talk = Talk(scene.runtime, scene.agent, audience)
         async with anyio.create_task_group() as group:

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from governors.messages import Text
 from governors.tokens import scaled, system_tokens, tools_tokens
 from governors.wire.base import Abilities
+from runtime.attachments import attach
 from runtime.channels.window import window_use
 from runtime.session.entries import RequestRecord
 from tests.agent.test_tools_change import FOLDS, INLINE, give, listing, names, weather
 from tests.agents import Talk, talk
+from tests.pdfs import pdf
 
 
 def used(it: Talk) -> tuple[int, int, int, int]:
@@ -41,3 +44,12 @@ async def test_tokens_tells_of_the_request_that_leaves(tmp_path: Path, abilities
         forecast = it.records(RequestRecord)[-1].forecast
         reply = 40  # what was said since
         assert forecast <= system + tools + messages <= forecast + reply or folds
+
+
+async def test_a_document_counts_as_the_text_that_a_model_without_documents_gets(tmp_path: Path) -> None:
+    """Not as pages, which it is never sent."""
+    async with talk(tmp_path, otherwise="yes", abilities=Abilities(documents=False)) as it:
+        (tmp_path / "a.pdf").write_bytes(pdf("All is well."))
+        async for _ in it.agent.send([await attach(tmp_path / "a.pdf"), Text("what does it say?")]):
+            pass
+        assert used(it)[2] < 1_000
