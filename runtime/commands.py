@@ -39,8 +39,6 @@ cli.add_typer(models, name="model")
 cli.add_typer(sessions, name="sessions")
 cli.add_typer(skills, name="skills")
 models.command("show")(model_show)
-cli.command()(inspect)
-cli.command()(cost)
 
 SessionOption = Annotated[
     str | None, typer.Option("--session", "-s", help="A session's id (or the end of it, as shown), or a name.")
@@ -170,6 +168,10 @@ def doctor(
 
     findings = anyio.run(partial(examine, workspace_folder(workspace), os.environ))
     raise typer.Exit(report(findings, as_json=json))
+
+
+cli.command()(cost)  # the order is that of the help: what a newcomer needs stands first
+cli.command()(inspect)
 
 
 @models.command("list")

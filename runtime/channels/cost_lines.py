@@ -123,7 +123,8 @@ def _sum(calls: Sequence[ModelCall]) -> str:
     total = added(call.cost for call in calls if call.usage is not None)
     known = sum(call.cost for call in calls if call.cost is not None)
     if total is not None:
-        return dollars(total)
+        waiting = any(call.outcome is None for call in calls)
+        return f"{dollars(total)} and what has no outcome yet" if waiting else dollars(total)
     return f"{dollars(known)} and what has no known price" if known else "no known price"
 
 

@@ -236,7 +236,9 @@ def _text(
         return f"the account at {who} has no credit left{code}{said}"
     if kind == "auth":
         if target.key_variable is None and not target.secrets:
-            return f"{who} wants a key, and none was sent{code}. Name its variable: [providers.{who}] key_env{said}"
+            return (
+                f"{who} wants a key, and none was sent{code}. Name its variable as key_env in [providers.{who}]{said}"
+            )
         key = f"Check {target.key_variable}" if target.key_variable else "Check the key"
         return f"{who} refused the key{code}. {key}{said}"
     if status is not None and 300 <= status < 400:

@@ -82,11 +82,11 @@ def bill() -> Bill:
 
 def test_misses_failures_and_caps_are_told(bill: Bill) -> None:
     text = cost_lines(bill, 80)
-    assert "The last turn: 3 calls to anthropic/claude, $0.25, 3.0 s." in text
+    assert "The last turn: 3 calls to anthropic/claude, $0.25 and what has no outcome yet, 3.0 s." in text
     assert "cache: 7 that could have been read were paid anew for $0.0300: edit (old results)" in text
     assert "branch summary\n     failed: overloaded" in text
     assert "it has no outcome yet; it counts at its worst case, $0.75" in text
-    assert "The session: $1.25 in 4 calls, 0 % of prompts read from the cache." in text
+    assert "The session: $1.25 and what has no outcome yet in 4 calls, 0 % of prompts read from the cache." in text
     assert "Cap of $5.00 a day: $2.75 left ($1.50 spent, $0.75 reserved)." in text
 
 

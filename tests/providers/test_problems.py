@@ -181,7 +181,7 @@ def test_spent_credit_is_no_fault_of_the_key() -> None:
 def test_a_refused_call_without_a_key_says_how_to_send_one() -> None:
     """There is no key to check."""
     text = from_status(401, {"error": {"message": "no key"}}, Target("mine", "http://127.0.0.1:1/v1", "m-1")).text
-    assert "none was sent (401)" in text and "[providers.mine] key_env" in text
+    assert "none was sent (401)" in text and "key_env in [providers.mine]" in text
 
 
 def test_a_page_without_a_title_shows_its_words_alone() -> None:
