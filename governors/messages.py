@@ -104,14 +104,32 @@ class Usage:
         return self.prompt + self.output
 
 
+@dataclass(frozen=True, slots=True)
+class CompactionItem:
+    """What a provider's own compaction made of a conversation: `payload` is its JSON text, as it came.
+
+    Whoever made it can read it, over the protocol `wire` and at the vendor whose items a model's abilities name
+    (`Abilities.compaction`); nobody else can. `tokens` is what the provider counted for it, 0 where it told nothing.
+    """
+
+    vendor: str
+    wire: str
+    payload: str
+    tokens: int = 0
+
+
 UserPart: TypeAlias = Text | Image | Document
 AssistantPart: TypeAlias = Text | Thinking | ToolCall
 
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
+    """What a user says. An `item` goes in the place of `content` to models that can read it; the content is what all
+    others read, and people."""
+
     content: tuple[UserPart, ...]
     origin: Origin = None
+    item: CompactionItem | None = None
     memo: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     @property

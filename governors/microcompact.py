@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
+from dataclasses import replace
 
 from .documents import document_name
 from .messages import Document, Image, Message, Text, ToolResult, UserMessage, UserPart, remember
@@ -116,7 +117,7 @@ def without_images(message: Message, count: int) -> Message:
             else:
                 parts.append(part)
         if isinstance(message, UserMessage):
-            return UserMessage(tuple(parts), origin=message.origin)
+            return replace(message, content=tuple(parts))
         return ToolResult(
             message.call_id, message.tool, tuple(parts), message.is_error, message.stand_in, message.origin
         )

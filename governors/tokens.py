@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from .messages import (
     AssistantMessage,
+    CompactionItem,
     Document,
     Image,
     Message,
@@ -204,8 +205,9 @@ def page_tokens(document: Document) -> int:
 
 def _message_tokens(message: Message, counter: Counter) -> int:
     match message:
-        case UserMessage():
-            return MESSAGE_FRAME + _parts(message.content, counter)
+        case UserMessage(content=content, item=item):
+            read = _parts(content, counter)
+            return MESSAGE_FRAME + (read if item is None else max(read, _item_tokens(item)))
         case AssistantMessage():
             return MESSAGE_FRAME + _parts(message.content, counter)
         case ToolResult():
@@ -231,6 +233,11 @@ def _part(part: Text | Image | Document | Thinking | ToolCall, counter: Counter)
         case _:
             own = counter.count(part.name) + counter.count(part.arguments)
             return CALL_FRAME + own + _signature_tokens(part.signature)
+
+
+def _item_tokens(item: CompactionItem) -> int:
+    """As the provider counted; where it did not, all of its text may be encrypted."""
+    return item.tokens or _signature_tokens(item.payload)
 
 
 def _signature_tokens(signature: str | None) -> int:

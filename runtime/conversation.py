@@ -72,8 +72,8 @@ class Conversation:
     async def compact(self, focus: str | None = None, strategy: str | None = None) -> Receipt:
         """Make room now: what was said becomes a summary, which keeps `focus` above all.
 
-        A running turn is stopped; what is said meanwhile waits. `strategy` is `summary` or `blank` (None: that of the
-        config). The receipt says what came of it, also when that failed; `undo_head` takes it back. Raises
+        A running turn is stopped; what is said meanwhile waits. `strategy` is `summary`, `provider` or `blank` (None:
+        that of the config). The receipt says what came of it, also when that failed; `undo_head` takes it back. Raises
         `SessionError`, and `ConfigError` for a strategy that there is not.
         """
         if strategy is not None and strategy not in STRATEGIES:

@@ -51,6 +51,7 @@ from .common import (
     sendable_name,
     steps,
 )
+from .compaction_items import KIND, given_back
 from .encoded import Encoded
 
 WIRE = "anthropic"
@@ -81,7 +82,7 @@ def encode(
     encoded: list[Encoded] = []
     for item in steps(messages):
         encoded += encode_unit(item, abilities, model)
-    if encoded and encoded[0]["role"] != "user":
+    if encoded and encoded[0]["role"] != "user" and not opens_itself(encoded[0]):
         encoded.insert(0, opening(abilities))
     offered = {"tools": encode_tools(tools, abilities)} if tools else {}
     return {
@@ -89,6 +90,11 @@ def encode(
         **offered,
         "messages": _merge_neighbours(encoded) if abilities.strict_alternation else apart(encoded, abilities),
     }
+
+
+def opens_itself(message: Mapping[str, Any]) -> bool:
+    """Whether a message of the assistant's may come first: one that begins with a compaction (A11)."""
+    return bool(message["content"]) and message["content"][0].get("type") == KIND
 
 
 def opening(abilities: Abilities) -> Encoded:
@@ -162,7 +168,8 @@ def encode_unit(item: Message | tuple[ToolResult, ...], abilities: Abilities, mo
         inline = takes_changes(abilities)
         key = f"{WIRE}/patch/{abilities.folds_patches}/{inline}/{abilities.schema_references}"
         return remember(item, key, partial(_encode_patch, item, abilities, inline))
-    return remember(item, f"{WIRE}/{media_memo(abilities)}", partial(_encode_user, item, abilities))
+    compaction = f"/{abilities.compaction}" if isinstance(item, UserMessage) and item.item is not None else ""
+    return remember(item, f"{WIRE}/{media_memo(abilities)}{compaction}", partial(_encode_user, item, abilities))
 
 
 def _encode_patch(patch: SystemPatch, abilities: Abilities, inline: bool) -> list[Encoded]:
@@ -175,6 +182,9 @@ def _encode_patch(patch: SystemPatch, abilities: Abilities, inline: bool) -> lis
 
 def _encode_user(message: Message, abilities: Abilities) -> list[Encoded]:
     assert isinstance(message, UserMessage)
+    item = given_back(message, WIRE, abilities)
+    if item is not None:
+        return [Encoded({"role": "assistant", "content": [item]})]
     blocks = [_encode_part(part, abilities) for part in message.content if not is_empty(part)]
     return [Encoded({"role": "user", "content": blocks or [_text(EMPTY_MESSAGE)]})]
 

@@ -152,7 +152,8 @@ class AnthropicRules(MessageRules):
     def ending(self) -> Iterator[Violation]:
         if not self.position:
             yield refused("A1", "messages", "is empty; the first message must be the user's")
-        if self.before is not None and self.before.role == "assistant" and not self.abilities.prefill:
+        compacts = self.head.get("compaction") is not None  # it may end anywhere but in an open call
+        if self.before is not None and self.before.role == "assistant" and not (compacts or self.abilities.prefill):
             yield refused("A7", self.before.where, "the last message is the assistant's; this model takes no prefill")
         for call, where in self.unasked:
             if call in self.calls:
@@ -164,7 +165,7 @@ class AnthropicRules(MessageRules):
                 yield refused("A2", where, f"the result of {call!r} is not in the next message")
             else:
                 yield refused("C3", where, f"the call {call!r} has no result")
-        if self.waiting and self.head.get("compaction") is not None:
+        if self.waiting and compacts:
             yield refused("A11", "compaction", "the request to compact ends in an open tool call")
         last = self.before.blocks[-1][1] if self.before is not None and self.before.blocks else {}
         yield from self.marks.ending(self.head.get("cache_control"), last)

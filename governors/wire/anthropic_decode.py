@@ -28,6 +28,7 @@ from ..messages import (
 from .anthropic_tools_decode import ToolReader, is_filler
 from .base import CannotDecode, Decoded
 from .common import dump, follows, label_of
+from .compaction_items import KIND, read_item
 
 
 def decode(payload: Mapping[str, Any] | Sequence[Any], *, model: str | None = None) -> Decoded:
@@ -59,7 +60,9 @@ def _decode_message(message: Any, where: str, tools: dict[str, str], model: str 
         raise CannotDecode(f"{where} is not an object but {type(message).__name__}")
     role, content = message.get("role"), message.get("content")
     blocks = _blocks(content, f"{where}.content")
-    if role == "assistant":
+    if role == "assistant" and len(blocks) == 1 and blocks[0][1].get("type") == KIND:
+        yield read_item(blocks[0][1], "anthropic", "anthropic")
+    elif role == "assistant":
         parts = tuple(_decode_reply_part(block, place) for place, block in blocks)
         calls = [part for part in parts if isinstance(part, ToolCall)]
         tools.update((call.id, call.name) for call in calls)

@@ -89,6 +89,7 @@ class Abilities:
     # cache
     cache_key: bool = False  # openai_chat: takes prompt_cache_key
     cache_marks: bool = False  # openai_responses: takes breakpoints and lifetimes for its cache
+    compaction: str = ""  # whose compaction items it makes and reads, over its own protocol (`anthropic`, `openai`)
     # binding
     binds_prefix: bool = False  # reasoning is bound to the exact prefix (A6, O3)
     drop_block: bool = False  # a mismatch drops the block instead of refusing the request

@@ -18,6 +18,7 @@ from typing import Any
 from ..messages import Message, ToolResult, ToolSpec
 from .base import Abilities, Payload, Violation
 from .checking import MessageRules
+from .compaction_items import Compacting
 from .encoded import Encoded, cache_key, dump_bytes, roll, roll_messages
 from .protocol import Wire
 
@@ -29,7 +30,8 @@ _MERGED_ROLES = ("user", "assistant")
 
 
 class Encoder:
-    """The requests of one conversation to one model. `max_output` is in tokens, `thinking` a level of thinking.
+    """The requests of one conversation to one model. `max_output` is in tokens, `thinking` a level of thinking. With
+    `compacting` it is one request, for the provider's own compaction (`close`).
 
     Raises `ValueError` for a level that there is none of.
     """
@@ -44,10 +46,12 @@ class Encoder:
         model: str,
         max_output: int,
         thinking: str | None = None,
+        compacting: Compacting | None = None,
     ) -> None:
         self._wire, self._way = wire, wire.stepwise
         self._abilities, self._model = abilities, model
         self._max_output, self._thinking = max_output, thinking
+        self._compacting = compacting
         self._lead = wire.encode((), system=system, tools=tools, abilities=abilities, model=model)
         leading = self._lead.pop(self._way.part)
         self._written: dict[str, tuple[Any, bytes]] = {}
@@ -74,6 +78,13 @@ class Encoder:
                 self._end_step()
             for encoded in self._way.encode_unit(message, self._abilities, self._model):
                 self._add(encoded)
+
+    def close(self) -> None:
+        """Put what asks for a compaction at the end, where this request is for one; nothing can follow."""
+        if self._results:
+            self._end_step()
+        for message in self._compacting.closing if self._compacting else ():
+            self._add(message)
 
     @property
     def prefix(self) -> str:
@@ -146,7 +157,8 @@ class Encoder:
         role = message.get("role")
         if not self._opened and role not in _SYSTEM_ROLES:
             self._opened = True
-            opening = self._way.opening(self._abilities) if role == "assistant" else None
+            opens = role == "assistant" and not self._way.opens(message)
+            opening = self._way.opening(self._abilities) if opens else None
             if opening is not None:
                 self._add(opening)
         if not self._in_turn:
@@ -209,13 +221,16 @@ class Encoder:
         return len(self._items) - len(near), near + self._tail()
 
     def _head(self, near: Sequence[Encoded]) -> Payload:
-        return self._wire.body(
+        body = self._wire.body(
             {**self._lead, self._way.part: near},
             model=self._model,
             max_output=self._max_output,
             abilities=self._abilities,
             thinking=self._thinking,
         )
+        if self._compacting is None or not self._compacting.fields:
+            return body
+        return {**self._compacting.fields, **body}
 
     def _check_ahead(self, tail: list[Encoded]) -> MessageRules:
         """The check with the messages that are not settled."""

@@ -53,6 +53,7 @@ from .common import (
     sendable_name,
     steps,
 )
+from .compaction_items import given_back
 from .encoded import Encoded
 
 WIRE = "openai_responses"
@@ -139,7 +140,8 @@ def encode_unit(item: Message | tuple[ToolResult, ...], abilities: Abilities, mo
     if isinstance(item, SystemPatch):
         key = f"{WIRE}/patch/{patch_role(abilities)}/{abilities.folds_patches}/{abilities.inline_tools}"
         return remember(item, f"{key}/{abilities.schema_references}", partial(_encode_patch, item, abilities))
-    return remember(item, f"{WIRE}/{media_memo(abilities)}", partial(_encode_user, item, abilities))
+    compaction = f"/{abilities.compaction}" if isinstance(item, UserMessage) and item.item is not None else ""
+    return remember(item, f"{WIRE}/{media_memo(abilities)}{compaction}", partial(_encode_user, item, abilities))
 
 
 def takes_changes(abilities: Abilities) -> bool:
@@ -184,6 +186,9 @@ def _front(system: str, abilities: Abilities) -> Encoded:
 
 def _encode_user(message: Message, abilities: Abilities) -> list[Encoded]:
     assert isinstance(message, UserMessage)
+    item = given_back(message, WIRE, abilities)
+    if item is not None:
+        return [Encoded(item)]
     parts = [_encode_part(part, abilities) for part in message.content if not is_empty(part)]
     return [_message("user", parts or [_input_text(EMPTY_MESSAGE)])]
 

@@ -28,6 +28,7 @@ from ..messages import (
 )
 from .base import CannotDecode, Decoded
 from .common import data_uri, decode_file, dump, untagged
+from .compaction_items import KIND, read_item
 from .openai_responses import WIRE
 
 SYSTEM_ROLES = ("system", "developer")
@@ -39,7 +40,7 @@ def decode(payload: Mapping[str, Any] | Sequence[Any], *, model: str | None = No
     Without instructions, a leading system or developer message takes their place, so that no cut can lose it (and is
     encoded as instructions again). `model` says which model its
     replies came from; by default the one that the body names. Raises `CannotDecode` for items that the message model
-    has no place for, such as a compaction or the provider's own tools.
+    has no place for, such as the provider's own tools.
     """
     items: Any = payload
     system = ""
@@ -146,6 +147,8 @@ def _decode_item(item: Mapping[str, Any], where: str, tools: Mapping[str, str]) 
         call = str(item.get("call_id") or "")
         tool = str(item.get("name") or tools.get(call, ""))
         return ToolResult(call, tool, tuple(_parts(item.get("output"), f"{where}.output")))
+    if kind == KIND:
+        return read_item(item, WIRE, "openai")
     if kind != "message":
         raise CannotDecode(f"{where} is {kind!r}; messages, reasoning, function calls and their outputs can be read")
     if role in SYSTEM_ROLES:

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 from ..messages import ToolSpec
 from .base import Abilities, Decoded, Payload, Violation
 from .checking import MessageRules
+from .compaction_items import Compacting
 from .encoded import Encoded
 
 
@@ -57,7 +58,9 @@ class Stepwise:
     message of two neighbours, for hosts that want the roles in turn (None: this wire has no such hosts). `rules`
     begins a check with the body's other parts. `split` gives a message's blocks; `reasoning` says of each block
     whether it is of a reply, and what its reasoning is signed with. `binding_rule` is the code of the rule on that.
-    `between` gives what has to stand between two neighbours (None: nothing ever has to).
+    `between` gives what has to stand between two neighbours (None: nothing ever has to). `opens` tells of a message
+    of the assistant's that it may come first. `compacts` says how the provider's own compaction is asked for, with
+    what is wanted of it (None: this wire has none).
     """
 
     part: str
@@ -69,6 +72,8 @@ class Stepwise:
     reasoning: Callable[[Any], Iterator[tuple[bool, str | None]]]
     binding_rule: Literal["A6", "O3"] = "A6"
     between: Callable[[Mapping[str, Any], Mapping[str, Any], Abilities], Encoded | None] | None = None
+    opens: Callable[[Mapping[str, Any]], bool] = lambda message: False
+    compacts: Callable[[str | None], Compacting] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from . import (
     anthropic_check,
     anthropic_decode,
     anthropic_tools,
+    compaction_items,
     openai_chat,
     openai_chat_check,
     openai_chat_decode,
@@ -44,6 +45,8 @@ WIRES: Mapping[str, Wire] = MappingProxyType(
                 split=anthropic_cache.split,
                 reasoning=anthropic_cache.reasoning,
                 between=anthropic_tools.between,
+                opens=anthropic.opens_itself,
+                compacts=compaction_items.ask_anthropic,
             ),
         ),
         "openai_chat": Wire(
@@ -86,6 +89,7 @@ WIRES: Mapping[str, Wire] = MappingProxyType(
                 split=openai_responses_prefix.split,
                 reasoning=openai_responses_prefix.reasoning,
                 binding_rule="O3",
+                compacts=compaction_items.ask_openai,
             ),
         ),
     }

@@ -15,7 +15,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-from governors.messages import Text
+from governors.messages import CompactionItem, Text
+from governors.wire.compaction_items import ALWAYS_FIRST, UNREADABLE
 
 from ..compaction.breaker import Breaker, breaker_from
 from ..compaction.facts import missing
@@ -24,6 +25,7 @@ from ..compaction.timing import Load, Reason, Timing, made_room, wanted
 from ..events import CompactionFinished, CompactionStarted
 from ..ledger import SpendingLimit
 from ..session.entries import CompactionRecord, Entry, HeadRecord, MessageRecord
+from .by_provider import by_provider
 from .desk import Desk
 from .ease import at_ease
 from .fit import known_fit
@@ -47,7 +49,7 @@ async def _clear(work: Work) -> Made | Failed:
     return Made(CLEARED)
 
 
-STRATEGIES: Mapping[str, Strategy] = MappingProxyType({"summary": summarise, "blank": _clear})
+STRATEGIES: Mapping[str, Strategy] = MappingProxyType({"summary": summarise, "provider": by_provider, "blank": _clear})
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,7 @@ async def compact(desk: Desk, ask: Ask, here: Survey) -> Receipt:
 
 def _beside_what_stays(work: Work, made: Made) -> Made | Failed:
     """A summary that would leave no request at all is none; a cut without one may still leave room."""
-    here, size = work.survey, work.size(made.summary)
+    here, size = work.survey, work.size(made.summary, made.item)
     needed = round((here.fixed + size) * max(1.0, here.ratio))
     if needed <= here.budget:
         return made
@@ -191,7 +193,7 @@ async def _record(desk: Desk, ask: Ask, work: Work, made: Made | Failed) -> Rece
         failed = replace(common, why=made.why, breaker=breaker.as_json())
         (entry,) = await desk.session.append(failed)
         return Receipt("failed", made.why, here.tokens, here.tokens, cost=cost, entry=entry.id)
-    head = _head(ask, work, made.summary)
+    head = _head(ask, work, made)
     after, folded = head.after, len(work.fold.folded)
     room = made_room(Load(after, 0, here.budget, 0), desk.marks)
     breaker = Breaker() if room else breaker_at(desk, here).missed(after, model)
@@ -202,14 +204,12 @@ async def _record(desk: Desk, ask: Ask, work: Work, made: Made | Failed) -> Rece
     return Receipt("done", "", here.tokens, after, folded, dropped, cost, entries[1].id, entries[0].id)
 
 
-def _head(ask: Ask, work: Work, summary: str) -> HeadRecord:
+def _head(ask: Ask, work: Work, made: Made) -> HeadRecord:
     here, fold = work.survey, work.fold
-    abilities = here.situation.model.info.abilities
-    bound = abilities.binds_prefix and not abilities.drop_block
     held = size_of_pins(here.shown.earlier.pins, here.shown) if here.shown.earlier is not None else 0
     # That the old prefix was measured as less than estimated tells nothing of the new one: as the next call is judged.
     stay = set(range(len(here.sizes))).difference(fold.folded)
-    estimated = here.front + sum(here.sizes[place] for place in stay) + work.size(summary)
+    estimated = here.front + sum(here.sizes[place] for place in stay) + work.size(made.summary, made.item)
     after = round(estimated * max(1.0, here.ratio))
     begin = Beginning(
         start=fold.start,
@@ -218,12 +218,24 @@ def _head(ask: Ask, work: Work, summary: str) -> HeadRecord:
         before=here.tokens,
         after=after + held,
         budget=here.budget,
-        summary=summary,
-        placement="last" if ask.timing == "mid_turn" or bound else "first",
+        summary=made.summary,
+        placement=_placement(ask, work, made.item),
+        item=made.item,
     )
     # What the summary cost, and what was said meanwhile, came after the survey.
     head = head_record(begin, replace(here.shown, standing=work.desk.standing()))
     return replace(head, after=after + size_of_pins(head.pins, here.shown))
+
+
+def _placement(ask: Ask, work: Work, item: CompactionItem | None) -> Literal["first", "last"]:
+    """A provider's own comes first, and does not invalidate reasoning after it; where no step stays, OpenAI's stands
+    after the user's words, as OpenAI itself gives it back."""
+    abilities = work.survey.situation.model.info.abilities
+    bound = abilities.binds_prefix and not abilities.drop_block
+    if item is None:
+        return "last" if ask.timing == "mid_turn" or bound else "first"
+    alone = work.fold.resume == len(work.survey.sizes)
+    return "last" if alone and item.wire not in ALWAYS_FIRST else "first"
 
 
 def pin_text(head: HeadRecord) -> tuple[str, ...]:
@@ -237,7 +249,7 @@ def _said(work: Work) -> list[str]:
     shown = work.survey.shown
     gone = {shown.projection.messages[place].origin for place in work.fold.folded}
     kept = carried(shown)
-    earlier = [] if kept is None or kept == CLEARED else [kept]
+    earlier = [] if kept is None or kept in (CLEARED, UNREADABLE) else [kept]
     return [*earlier, *(text for entry in shown.branch if entry.id in gone for text in _words(entry))]
 
 

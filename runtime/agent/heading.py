@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from governors.errors import ContextOverflow
-from governors.messages import AssistantMessage, Messages, UserMessage
+from governors.messages import AssistantMessage, CompactionItem, Messages, UserMessage
 from governors.report import Action, Report
 
 from ..session.entries import Entry, HeadRecord, Pinned, ResultRecord
@@ -49,7 +49,8 @@ class Beginning:
     """Where the context is to begin: at message `start` of the projection, inside a turn with the step at `resume`
     (the number of messages: none is kept). `before` and `after` are tokens of the request, of `budget` at most.
 
-    `summary` stands for what goes, at `placement`; without one the earlier head's goes on.
+    `summary` stands for what goes, at `placement`, with the `item` that says the same to whoever can read it; without
+    a summary the earlier head's goes on.
     """
 
     start: int
@@ -61,6 +62,7 @@ class Beginning:
     quote: str | None = None
     summary: str | None = None
     placement: Literal["first", "last"] | None = None
+    item: CompactionItem | None = None
 
 
 def head_record(begin: Beginning, shown: Shown) -> HeadRecord:
@@ -72,7 +74,9 @@ def head_record(begin: Beginning, shown: Shown) -> HeadRecord:
     quote, quoted = begin.quote, None if begin.quote is None else _quoted(messages, begin.start)
     if begin.quote is None and earlier is not None and earlier.start == start:  # the turn goes on: so does its question
         quote, quoted = earlier.quote, earlier.quoted
-    placement = begin.placement or (earlier.placement if earlier is not None else "first")
+    item = begin.item if begin.summary is not None else _carried_item(shown)
+    carries_on = earlier.placement if earlier is not None and item is None else "first"  # what follows an item is new
+    placement = begin.placement or carries_on
     head = HeadRecord(
         start=start,
         resume=_resume(messages, begin, earlier, start),
@@ -80,6 +84,7 @@ def head_record(begin: Beginning, shown: Shown) -> HeadRecord:
         cause=begin.cause,
         generation=projection.generation + 1,
         summary=begin.summary if begin.summary is not None else carried(shown),
+        item=item,
         quote=quote,
         quoted=quoted,
         placement=placement,
@@ -98,6 +103,12 @@ def carried(shown: Shown) -> str | None:
     """The summary that is in view now."""
     stale = stale_at({entry.id: entry for entry in shown.branch}, shown.standing.redactions)
     return carried_summary(newest_head(shown.branch), stale)
+
+
+def _carried_item(shown: Shown) -> CompactionItem | None:
+    """What goes with that summary; nothing where something that it was made from was redacted since."""
+    earlier = shown.earlier
+    return earlier.item if earlier is not None and earlier.summary == carried(shown) else None
 
 
 def _pins(head: HeadRecord, begin: Beginning, shown: Shown) -> tuple[Pinned, ...]:

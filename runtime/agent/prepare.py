@@ -111,7 +111,7 @@ def prepare(situation: Situation) -> Preparation:
     info = as_asked(told, projection.settings.get("thinking", situation.thinking))
     situation = replace(situation, model=replace(model, info=info))
     frame = frame_of(situation, projection, standing)
-    place = _place(situation, projection, standing)
+    place = place_of(situation, projection, standing)
     shown = Shown(projection, branch, standing, partial(_measure, situation))
     try:
         governed = drafts.govern(frame, projection.messages, place, situation.cache)
@@ -195,7 +195,8 @@ def frame_of(situation: Situation, projection: Projection, standing: Standing) -
     )
 
 
-def _place(situation: Situation, projection: Projection, standing: Standing) -> Place:
+def place_of(situation: Situation, projection: Projection, standing: Standing) -> Place:
+    """Where things are in the messages of `projection`."""
     messages, rendering = projection.messages, situation.drafts.live.rendering
     return Place(
         turn=rendering.places.get(situation.turn, 0),

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from governors.errors import GovernorError, IllegalPayload
-from governors.messages import Text, UserMessage
+from governors.messages import CompactionItem, Text, UserMessage
 from governors.tokens import message_tokens, scaled
 from governors.wire import WIRES
 from governors.wire.encoder import Encoder
@@ -58,19 +58,20 @@ class Work:
         """The tokens that go out of view."""
         return self.survey.tokens_of(self.fold.folded)
 
-    def size(self, text: str) -> int:
-        """The tokens that `text` would take in the place of what goes."""
+    def size(self, text: str, item: CompactionItem | None = None) -> int:
+        """The tokens that `text` would take in the place of what goes, or `item` where that is sent."""
         situation = self.survey.situation
-        tokens = message_tokens(UserMessage((Text(text),)), situation.drafts.counter)
+        tokens = message_tokens(UserMessage((Text(text),), item=item), situation.drafts.counter)
         return scaled(tokens, situation.fit.factor)
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The summary, and the calls that it took."""
+    """The summary, the calls that it took, and what says the same to models that can read it."""
 
     summary: str
     sent: tuple[Sent, ...] = ()
+    item: CompactionItem | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class Failed:
 
 async def summarise(work: Work) -> Made | Failed:
     """Ask the model of the conversation. Raises `SessionError`, and what the spend ledger refuses with."""
-    question = ask(work.focus, work.survey.rules, words=_most_words(work))
+    question = ask(work.focus, work.survey.rules, words=most_words(work))
     sent: list[Sent] = []
     wanted, why = question, ""
     for _ in range(2):
@@ -91,7 +92,7 @@ async def summarise(work: Work) -> Made | Failed:
         if answer is None or (answer.problem is not None and answer.problem.kind == "overflow"):
             if answer is not None:
                 sent.append(answer)
-                await _learn(work, answer)
+                await learn_window(work, answer)
             return await _in_pieces(work, question, sent)
         sent.append(answer)
         if answer.problem is not None:
@@ -104,7 +105,8 @@ async def summarise(work: Work) -> Made | Failed:
     return Failed(f"the summary does not count: {why}", tuple(sent))
 
 
-def _most_words(work: Work) -> int:
+def most_words(work: Work) -> int:
+    """How long a summary may be, in words."""
     return max(100, round(work.survey.budget * SHARE * _WORDS))
 
 
@@ -150,7 +152,7 @@ async def _noted(work: Work, question: str, notes: str, piece: Sequence[str], se
         sent.append(answer)
         problem = answer.problem
         if problem is not None and problem.kind == "overflow":
-            await _learn(work, answer)
+            await learn_window(work, answer)
             if len(left) == 1:
                 return Failed(f"the window is full: {problem.text}", tuple(sent))
             del left[: min(gone, len(left) - 1)]
@@ -194,7 +196,7 @@ def _plain(work: Work, text: str) -> Outgoing:
     return Outgoing(record, encoder.to_bytes(None), record.forecast + UNSEEN, budget.max_output)
 
 
-async def _learn(work: Work, answer: Sent) -> None:
+async def learn_window(work: Work, answer: Sent) -> None:
     """An overflow tells how large the window really is."""
     request = answer.request.record
     if answer.problem is None or not isinstance(request, RequestRecord):

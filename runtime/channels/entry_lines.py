@@ -50,7 +50,7 @@ def veiled(entry: Entry, hidden: Collection[int], stale: Collection[int]) -> Ent
     elif isinstance(record, HeadRecord) and hidden:
         summary = STALE_SUMMARY if entry.id in stale and record.summary is not None else record.summary
         pins = (replace(pin, content=(Text(REDACTED),)) if pin.entry in hidden else pin for pin in record.pins)
-        record = replace(record, summary=summary, pins=tuple(pins))
+        record = replace(record, summary=summary, item=None if entry.id in stale else record.item, pins=tuple(pins))
     return replace(entry, record=record)
 
 

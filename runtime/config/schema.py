@@ -107,12 +107,13 @@ class SpendConfig(Table):
 class CompactionConfig(Table):
     """`[compaction]`: how room is made in a conversation that grows too long, and when.
 
-    `strategy`: `summary` (the model sums up what goes), `blank` (it is cleared), `off` (the oldest turns are cut
+    `strategy`: `summary` (the model sums up what goes), `provider` (the provider's own compaction, where the model
+    has one), `blank` (it is cleared), `off` (the oldest turns are cut
     without a summary). `block` and `idle` are shares of what a request may take: from `block` on a call waits, from
     `idle` on it is made while nobody talks and the cache is cold. `messages`: so many are a reason while nobody talks;
     `keep` messages and `keep_tokens` tokens stay word for word at most."""
 
-    strategy: Literal["summary", "blank", "off"] = "summary"
+    strategy: Literal["summary", "provider", "blank", "off"] = "summary"
     block: float = Field(default=0.85, gt=0, lt=1, allow_inf_nan=False)
     idle: float = Field(default=0.5, gt=0, lt=1, allow_inf_nan=False)
     messages: int = Field(default=50, ge=2)

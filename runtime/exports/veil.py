@@ -106,6 +106,7 @@ def _head(record: HeadRecord, hidden: frozenset[int], stale: bool) -> HeadRecord
     return replace(
         record,
         summary=STALE if stale and record.summary is not None else record.summary,
+        item=None if stale else record.item,
         quote=REDACTED if record.quote is not None and _quotes(record, hidden) else record.quote,
         pins=tuple(replace(pin, content=_HIDDEN) if pin.entry in hidden else pin for pin in record.pins),
         inbox=tuple(
@@ -183,6 +184,7 @@ def _bare_head(record: HeadRecord) -> HeadRecord:
         record,
         baseline=Baseline(sections=dict.fromkeys(record.baseline.sections, REDACTED)),
         summary=None if record.summary is None else REDACTED,
+        item=None,
         quote=None if record.quote is None else REDACTED,
         pins=tuple(replace(pin, content=_HIDDEN) for pin in record.pins),
         settings={},

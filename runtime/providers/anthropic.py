@@ -21,6 +21,10 @@ _ENDS = 4096  # bytes of a body that are looked at
 #: stays in the conversation once it was made.
 TOOL_CHANGES = "inline-tools-2026-09-15"
 
+#: For requests that ask for a compaction or hold one. No text of a body can hold these bytes, as its quotation marks
+#: are escaped; in the arguments of a call they do no harm.
+COMPACTION = ("compact-2026-09-04", (b'"type":"compaction"', b'"compaction":{"type":"summarize"'))
+
 
 class Anthropic(NetworkProvider):
     """A provider for `wire="anthropic"`. Without `base_url` it is api.anthropic.com (or ANTHROPIC_BASE_URL)."""
@@ -49,6 +53,9 @@ class Anthropic(NetworkProvider):
         betas = [beta] if bound else []
         if takes_changes(request.model.abilities):
             betas.append(TOOL_CHANGES)
+        beta, signs = COMPACTION
+        if request.model.abilities.compaction and any(sign in content for sign in signs):
+            betas.append(beta)
         if betas:
             headers["anthropic-beta"] = ",".join(betas)
         return headers

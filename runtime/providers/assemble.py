@@ -52,6 +52,11 @@ class Assembler(Protocol):
         """Whether the model said why it stopped: the reply is whole, though an end marker may be missing."""
         ...
 
+    @property
+    def remote(self) -> tuple[Mapping[str, Any], ...]:
+        """All items of a reply that holds a compaction, as they came; none of any other reply."""
+        ...
+
     def feed(self, chunk: Mapping[str, Any]) -> list[Piece]: ...
 
     def finish(self, cut: StopReason | None = None) -> AssistantMessage:

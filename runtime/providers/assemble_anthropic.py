@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 from governors.messages import AssistantMessage, AssistantPart, StopReason, Text, Thinking, ToolCall, Usage
@@ -25,6 +25,7 @@ STOPS: dict[str, StopReason] = {
     "tool_use": "tool_use",
     "pause_turn": "deferred",
     "refusal": "refused",
+    "compaction": "stop",
 }
 
 #: Error types of the API and the status each stands for (https://docs.claude.com/en/api/errors).
@@ -50,6 +51,7 @@ class _Block:
     call: int = -1  # which call of the reply
     given: str = ""  # input that came whole with the block's start
     signature: str | None = None
+    compaction: dict[str, Any] = field(default_factory=dict)  # the whole of such a block
     text: Joiner = field(default_factory=Joiner)
 
 
@@ -68,6 +70,13 @@ class AnthropicAssembler:
     @property
     def answered(self) -> bool:
         return self._stop is not None
+
+    @property
+    def remote(self) -> tuple[Mapping[str, Any], ...]:
+        blocks = [self._blocks[index] for index in sorted(self._blocks)]
+        if not any(block.compaction for block in blocks):
+            return ()
+        return tuple(block.compaction or {"type": block.type, "text": block.text.text()} for block in blocks)
 
     def feed(self, chunk: Mapping[str, Any]) -> list[Piece]:
         match chunk.get("type"):
@@ -131,6 +140,8 @@ class AnthropicAssembler:
                 return _shown(ThinkingPiece, block.text.add(_string(given, "thinking")))
             case "redacted_thinking":
                 block.signature = _string(given, "data")
+            case "compaction":
+                block.compaction = dict(given)
             case "tool_use":
                 block.id = _string(given, "id").strip()
                 block.name = _string(given, "name")
@@ -153,6 +164,11 @@ class AnthropicAssembler:
                 return _shown(ThinkingPiece, block.text.add(_string(delta, "thinking")))
             case "signature_delta":
                 block.signature = _string(delta, "signature") or block.signature
+                if block.compaction:
+                    block.compaction["signature"] = block.signature
+            case "compaction_delta" if block.compaction:
+                # whole, not in pieces: the official SDK puts each in the place of what came before
+                block.compaction |= {name: told for name, told in delta.items() if name != "type"}
             case "input_json_delta":
                 piece = block.text.add(_string(delta, "partial_json"))
                 return [CallPiece(block.call, block.name, piece)] if piece else []
@@ -205,6 +221,24 @@ def _without_repeats(parts: list[AssistantPart]) -> tuple[AssistantPart, ...]:
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:
+    told = usage.get("iterations")
+    # What a compaction took is told there alone (types of the official SDK, `iterations`).
+    apart = [each for each in told if _compacts(each)] if isinstance(told, list) else []
+    return _added([_one(usage), *map(_one, apart)])
+
+
+def _compacts(iteration: Any) -> bool:
+    return isinstance(iteration, Mapping) and iteration.get("type") == "compaction"
+
+
+def _added(usages: list[Usage]) -> Usage:
+    first = usages[0]
+    for each in usages[1:]:
+        first = Usage(*(one + other for one, other in zip(astuple(first), astuple(each), strict=True)))
+    return first
+
+
+def _one(usage: Mapping[str, Any]) -> Usage:
     written = count(usage, "cache_creation_input_tokens")
     hour = count(usage, "cache_creation", "ephemeral_1h_input_tokens")
     short = count(usage, "cache_creation", "ephemeral_5m_input_tokens")

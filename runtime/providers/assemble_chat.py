@@ -68,6 +68,10 @@ class ChatAssembler:
     def answered(self) -> bool:
         return self._reason is not None
 
+    @property
+    def remote(self) -> tuple[Mapping[str, Any], ...]:
+        return ()
+
     def feed(self, chunk: Mapping[str, Any]) -> list[Piece]:
         if chunk.get("error") or chunk.get("object") == "error":
             self._fail(chunk)

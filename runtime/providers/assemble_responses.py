@@ -63,12 +63,19 @@ class ResponsesAssembler:
         self._items = ResponseItems()
         self._usage: Mapping[str, Any] | None = None
         self._stop: StopReason | None = None
+        self._done: list[Mapping[str, Any]] = []
+        self._output: list[Mapping[str, Any]] = []
         self.fault: StreamFault | None = None
         self.ended = False
 
     @property
     def answered(self) -> bool:
         return self._stop is not None
+
+    @property
+    def remote(self) -> tuple[Mapping[str, Any], ...]:
+        items = self._output or self._done
+        return tuple(items) if any(item.get("type") == "compaction" for item in items) else ()
 
     def feed(self, chunk: Mapping[str, Any]) -> list[Piece]:
         kind = chunk.get("type")
@@ -80,6 +87,7 @@ class ResponsesAssembler:
             case "response.output_item.added" if isinstance(item, Mapping):
                 return list(self._items.begin(item, chunk.get("output_index")))
             case "response.output_item.done" if isinstance(item, Mapping):
+                self._done.append(item)
                 return list(self._items.complete(item, chunk.get("output_index")))
             case "response.completed" | "response.incomplete" if isinstance(response, Mapping):
                 return self._end(response, last)
@@ -134,7 +142,9 @@ class ResponsesAssembler:
             self._usage = told["usage"]
 
     def _end(self, response: Mapping[str, Any], state: str) -> list[Piece]:
-        pieces = list(self._items.reconcile(response.get("output")))
+        output = response.get("output")
+        self._output = [item for item in output if isinstance(item, Mapping)] if isinstance(output, list) else []
+        pieces = list(self._items.reconcile(output))
         if isinstance(response.get("usage"), Mapping) and response["usage"]:
             self._usage = response["usage"]
             pieces.append(UsagePiece(_usage(self._usage or {})))

@@ -217,10 +217,14 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end of a stream: the whole message with its stop reason and usage, and the problem, if there was one."""
+    """The end of a stream: the whole message with its stop reason and usage, and the problem, if there was one.
+
+    `remote`: where the provider's own compaction was asked for, all that it gave, as it came.
+    """
 
     message: AssistantMessage
     problem: Problem | None = None
+    remote: tuple[Mapping[str, Any], ...] = ()
 
 
 StreamEvent: TypeAlias = TextPiece | ThinkingPiece | CallPiece | UsagePiece | Retry | Finished

@@ -203,7 +203,7 @@ class Reply:
                 self._finish(cut_short(self._target(), "the end came without a reason"))
                 return
         self._finished = True
-        self._events.append(Finished(self._assembler.finish()))
+        self._events.append(Finished(self._assembler.finish(), remote=self._assembler.remote))
 
     def _finish(self, problem: Problem) -> None:
         self._finished = True

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from governors.messages import ToolSpec, UserPart
+from governors.messages import CompactionItem, ToolSpec, UserPart
 
 CallReference: TypeAlias = tuple[int, int]  # (entry of the reply, index among its calls)
 InboxState: TypeAlias = Literal["queued", "steered", "held", "dropped", "delivered"]
@@ -71,7 +71,8 @@ class Waiting:
 class HeadRecord:
     """The context begins anew: at the user message `start`, and mid-turn at the reply `resume` after it.
 
-    `resume` equal to the head's own id keeps no step. `summary` stands for what went out of view, `quote` for the
+    `resume` equal to the head's own id keeps no step. `summary` stands for what went out of view; an `item`, made by a
+    provider's own compaction, goes in its place to models that can read it. `quote` stands for the
     question that the first kept message replies to (in the reply `quoted`). `pins`, `settings`, `open_calls`, `inbox`
     and `spent` carry what still holds or is pending, so that resuming needs nothing older than `start`: `open_calls`
     (`Projection.open_calls` gives them) are the calls without a result in view; one that comes for them now is shown
@@ -85,6 +86,7 @@ class HeadRecord:
     generation: int
     resume: int | None = None
     summary: str | None = None
+    item: CompactionItem | None = None
     quote: str | None = None
     quoted: int | None = None
     placement: Literal["first", "last"] = "first"

@@ -266,7 +266,9 @@ async def test_a_program_makes_room_by_itself(tmp_path: Path) -> None:
         conversation = Conversation(scene.runtime.supervisor, "assistant", scene.agent.session.id)
         for number in range(12):
             await conversation.ask(f"Note order_{number}.")
-        with pytest.raises(ConfigError, match="no strategy 'magic' for making room; there are: summary, blank"):
+        with pytest.raises(
+            ConfigError, match="no strategy 'magic' for making room; there are: summary, provider, blank"
+        ):
             await conversation.compact(strategy="magic")
         receipt = await conversation.compact("the orders", "blank")
         assert receipt.result == "done" and receipt.cost == 0.0 and "order_0" in receipt.dropped

@@ -7,7 +7,7 @@ from typing import Any, get_args
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from governors.messages import Document, Image, StopReason, Text, Thinking, ToolCall, ToolSpec, Usage
+from governors.messages import CompactionItem, Document, Image, StopReason, Text, Thinking, ToolCall, ToolSpec, Usage
 from runtime.session.entries import (
     ArchiveRecord,
     Baseline,
@@ -115,6 +115,7 @@ KNOWN: dict[type, st.SearchStrategy[Any]] = {
         generation=numbers,
         resume=st.none() | ids,
         summary=st.none() | texts,
+        item=st.none() | st.builds(CompactionItem, vendor=texts, wire=texts, payload=texts, tokens=numbers),
         quote=st.none() | texts,
         placement=st.sampled_from(["first", "last"]),
         pins=st.lists(st.builds(Pinned, entry=ids, said=texts, content=shown), max_size=2).map(tuple),

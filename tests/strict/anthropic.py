@@ -11,6 +11,7 @@ from .anthropic_message import bad
 from .anthropic_rules import read_request
 from .anthropic_thinking import Produced, Read
 from .claude import CLAUDES, Claude
+from .compacted import block_events as compaction_events
 from .mind import Answer, Called, Mind, Said, Thought
 from .prefix_cache import MarkedCache, Told
 from .refusal import Refused, read_json
@@ -34,6 +35,8 @@ class MessagesHost:
     told: list[Told] = field(default_factory=list)
     produced: dict[str, Produced] = field(default_factory=dict)
     caches: dict[str, MarkedCache] = field(default_factory=dict)
+    summary: str = "What was said, in short."
+    compacted: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     async def handle(self, seen: Seen, connection: Connection) -> None:
         self.asked += 1
@@ -68,7 +71,7 @@ class MessagesHost:
         if claude is None:
             raise Refused(404, "not_found_error", f"model: {body.get('model')}")
         betas = frozenset(filter(None, seen.headers.get("anthropic-beta", "").split(",")))
-        read = read_request(body, len(seen.body), betas, claude, self.produced)
+        read = read_request(body, len(seen.body), betas, claude, self.produced, self.compacted)
         cache = self.caches.setdefault(body["model"], MarkedCache())
         told = cache.ask(read.blocks, read.marks)
         if told.prompt > self.window:
@@ -78,6 +81,9 @@ class MessagesHost:
 
     async def _answer(self, body: dict[str, Any], read: Read, told: Told, connection: Connection) -> None:
         claude = self.claudes[body["model"]]
+        if body.get("compaction"):
+            await self._compact(body["model"], told, connection)
+            return
         last = body["messages"][-1]
         blocks = last["content"] if isinstance(last["content"], list) else []
         kind = (body.get("thinking") or {}).get("type")
@@ -90,6 +96,20 @@ class MessagesHost:
             if answer.end == "broken" and event["type"] == "message_delta":
                 await connection.drop()
                 return
+            await connection.event(event, event["type"])
+        await connection.end()
+
+    async def _compact(self, model: str, told: Told, connection: Connection) -> None:
+        """Its usage is told apart from that of the message, as an iteration."""
+        block = {"type": "compaction", "content": self.summary, "signature": f"sig_c_{self.asked}", "tool_changes": []}
+        self.compacted[str(block["signature"])] = block
+        none = {"input_tokens": 0, "output_tokens": 0}
+        spent = {"input_tokens": told.plain, "cache_read_input_tokens": told.read, "output_tokens": 40}
+        spent |= {"cache_creation_input_tokens": told.written + told.written_long, "type": "compaction"}
+        message = {"id": f"msg_{self.asked:06}", "type": "message", "role": "assistant", "model": model, "content": []}
+        message |= {"stop_reason": None, "stop_sequence": None, "usage": none}
+        await connection.start()
+        for event in compaction_events(block, {**none, "iterations": [spent]}, message):
             await connection.event(event, event["type"])
         await connection.end()
 

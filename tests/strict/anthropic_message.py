@@ -11,7 +11,7 @@ from .refusal import Refused, picture_problem, pixels
 
 BLOCKS = {
     "user": {"text", "image", "document", "tool_result"},
-    "assistant": {"text", "thinking", "redacted_thinking", "tool_use"},
+    "assistant": {"text", "thinking", "redacted_thinking", "tool_use", "compaction"},
     "system": {"text", "tool_addition", "tool_removal"},
 }
 IDENTITY = re.compile(r"[a-zA-Z0-9_-]{1,64}")

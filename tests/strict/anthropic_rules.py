@@ -9,6 +9,7 @@ from typing import Any
 from .anthropic_message import BLOCKS, NAME, bad, check_block, check_message, check_pictures
 from .anthropic_thinking import Produced, Read, check_thinking, digest_of
 from .claude import Claude
+from .compacted import begins_compacted, check_blocks
 from .refusal import Refused, canonical
 
 FIELDS = frozenset(
@@ -41,7 +42,12 @@ TOOLS_BETA = "inline-tools-2026-09-15"
 
 
 def read_request(
-    body: Mapping[str, Any], size: int, betas: frozenset[str], claude: Claude, produced: Mapping[str, Produced]
+    body: Mapping[str, Any],
+    size: int,
+    betas: frozenset[str],
+    claude: Claude,
+    produced: Mapping[str, Produced],
+    compacted: Mapping[str, Mapping[str, Any]],
 ) -> Read:
     """Raises `Refused`."""
     if size > MOST_BYTES:
@@ -59,6 +65,8 @@ def read_request(
     _order(messages, body, betas, claude)
     for position, message in enumerate(messages):
         check_message(message, f"messages.{position}")
+    last = messages[-1]["content"]
+    check_blocks(body, betas, compacted, last if isinstance(last, list) else [])
     _pairs(messages)
     check_pictures(messages, claude)
     read = _blocks(body, messages)
@@ -123,7 +131,7 @@ def _tool(tool: Mapping[str, Any], where: str) -> None:
 
 def _order(messages: list[Any], body: Mapping[str, Any], betas: frozenset[str], claude: Claude) -> None:
     roles = [message.get("role") for message in messages]
-    if roles[0] != "user":
+    if roles[0] != "user" and not begins_compacted(body):
         raise bad('messages: first message must use the "user" role')
     known = {tool["name"] for tool in body.get("tools") or ()}
     for position, role in enumerate(roles):
@@ -136,7 +144,7 @@ def _order(messages: list[Any], body: Mapping[str, Any], betas: frozenset[str], 
             if before != "user" or (position + 1 < len(roles) and roles[position + 1] != "assistant"):
                 raise bad(f"messages.{position}: role 'system' must follow 'user' and be last or precede 'assistant'")
             _changes(messages[position], position, known, betas, claude)
-    if roles[-1] == "assistant" and not claude.prefill:
+    if roles[-1] == "assistant" and not claude.prefill and not body.get("compaction"):
         raise bad(
             "This model does not support assistant message prefill. The conversation must end with a user message."
         )

@@ -13,6 +13,7 @@ from typing import Any
 
 from .anthropic_message import bad
 from .claude import Claude
+from .compacted import begins_compacted
 
 LATEST = (
     "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must "
@@ -76,7 +77,7 @@ def check_thinking(
             if origin is None or origin.model != body["model"] or block.get("thinking", "") != origin.text:
                 raise bad(f"{where}: Invalid `signature` in `thinking` block")
             signed.append(signature)
-            if claude.binds and not off and (broken or origin.before != before):
+            if claude.binds and not off and not begins_compacted(body) and (broken or origin.before != before):
                 broken = True
                 if not gentle:
                     raise bad(f"{where}: this `thinking` block is bound to a different conversation")

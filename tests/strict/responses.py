@@ -30,6 +30,7 @@ class ResponsesHost:
     told: list[Told] = field(default_factory=list)
     sealed: dict[str, Sealed] = field(default_factory=dict)
     caches: dict[str, AutomaticCache] = field(default_factory=dict)
+    compacted: dict[str, str] = field(default_factory=dict)
 
     async def handle(self, seen: Seen, connection: Connection) -> None:
         self.asked += 1
@@ -56,7 +57,7 @@ class ResponsesHost:
             body = read_json(seen.body)
         except ValueError as error:
             raise Refused(400, "invalid_request_error", f"We could not parse the JSON body: {error}") from None
-        read = read_request(body, self.sealed, binds=body.get("model") in self.binding)
+        read = read_request(body, self.sealed, self.compacted, binds=body.get("model") in self.binding)
         told = self.caches.setdefault(body["model"], AutomaticCache()).ask(read.blocks)
         if told.prompt > self.window:
             text = "Your input exceeds the context window of this model. Please adjust your input and try again."
@@ -65,17 +66,47 @@ class ResponsesHost:
         return body, read, told
 
     async def _answer(self, body: dict[str, Any], read: Read, told: Told, connection: Connection) -> None:
+        if body["input"][-1].get("type") == "compaction_trigger":
+            await self._compact(body, told, connection)
+            return
         thinks = "reasoning.encrypted_content" in (body.get("include") or ())
         thinks = thinks and (body.get("reasoning") or {}).get("effort") != "none"
         tools = [tool["name"] for tool in body.get("tools") or ()]
         tools += [t["name"] for i in body["input"] if i.get("type") == "additional_tools" for t in i["tools"]]
-        fresh = body["input"][-1].get("type") != "function_call_output"
+        fresh = body["input"][-1].get("type") not in ("function_call_output", "compaction")
         answer = self.mind.answer(tools, thinks=thinks, fresh=fresh)
         await connection.start()
         for number, event in enumerate(self._events(body, answer, read, told)):
             if answer.end == "broken" and event["type"] in ("response.completed", "response.incomplete"):
                 await connection.drop()
                 return
+            await connection.event({**event, "sequence_number": number}, event["type"])
+        await connection.end()
+
+    async def _compact(self, body: Mapping[str, Any], told: Told, connection: Connection) -> None:
+        """Reasoning may come first; the item is encrypted and whole only at its end."""
+        sealed = base64.b64encode(f"compacted {self.asked}".encode()).decode()
+        self.compacted[sealed] = body["model"]
+        thought = {"type": "reasoning", "id": f"rs_{self.asked}_0", "summary": [], "encrypted_content": "x"}
+        item = {"type": "compaction", "id": f"cmp_{self.asked}", "encrypted_content": sealed, "created_by": "sol"}
+        usage = {
+            "input_tokens": told.prompt,
+            "input_tokens_details": {"cached_tokens": told.read},
+            "output_tokens": 60,
+            "total_tokens": told.prompt + 60,
+        }
+        response = {"id": f"resp_{self.asked}", "object": "response", "model": body["model"], "status": "completed"}
+        response |= {"output": [thought, item], "usage": usage, "store": False}
+        events: list[dict[str, Any]] = []
+        for index, each in enumerate((thought, item)):
+            begun = {**each, "encrypted_content": "early"}
+            events.append({"type": "response.output_item.added", "output_index": index, "item": begun})
+            if each is item:
+                events.append({"type": "response.compaction.compacting", "output_index": index, "item_id": item["id"]})
+            events.append({"type": "response.output_item.done", "output_index": index, "item": each})
+        events.append({"type": "response.completed", "response": response})
+        await connection.start()
+        for number, event in enumerate(events):
             await connection.event({**event, "sequence_number": number}, event["type"])
         await connection.end()
 

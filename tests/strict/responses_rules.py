@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .compacted import check_items
 from .refusal import Refused, canonical, picture_problem, read_json
 
 FIELDS = frozenset(
@@ -35,7 +36,16 @@ FIELDS = frozenset(
     ]
 )
 KINDS = frozenset(
-    ["message", "reasoning", "function_call", "function_call_output", "additional_tools", "configuration_update"]
+    [
+        "message",
+        "reasoning",
+        "function_call",
+        "function_call_output",
+        "additional_tools",
+        "configuration_update",
+        "compaction",
+        "compaction_trigger",
+    ]
 )
 PREFIXES = {"message": "msg_", "reasoning": "rs_", "function_call": "fc_", "function_call_output": "fc_"}
 
@@ -60,7 +70,9 @@ def bad(text: str, param: str | None = None, code: str | None = None) -> Refused
     return Refused(400, "invalid_request_error", text, param=param, code=code)
 
 
-def read_request(body: Mapping[str, Any], sealed: Mapping[str, Sealed], *, binds: bool) -> Read:
+def read_request(
+    body: Mapping[str, Any], sealed: Mapping[str, Sealed], compacted: Mapping[str, str], *, binds: bool
+) -> Read:
     """Raises `Refused`."""
     for name in body:
         if name not in FIELDS:
@@ -71,6 +83,7 @@ def read_request(body: Mapping[str, Any], sealed: Mapping[str, Sealed], *, binds
         raise bad("One of \"input\" or \"previous_response_id\" or 'prompt' or 'conversation' must be provided.")
     for index, item in enumerate(items):
         _item(item, f"input[{index}]")
+    check_items(items, compacted)
     _pairs(items)
     return _reasoning(body, items, sealed, binds)
 
@@ -212,7 +225,14 @@ def _reasoning(body: Mapping[str, Any], items: list[Any], sealed: Mapping[str, S
             if after.get("type", "message") != origin.follower or after.get("role", "assistant") != "assistant":
                 raise bad(f"Item '{where}' of type 'reasoning' was provided without its required following item.")
             first = index == 0 or items[index - 1].get("type") != "reasoning"
-            if binds and first and origin.before != digest_of(read.blocks) and not _inside_reply(items, index):
+            compacted = any(each.get("type") == "compaction" for each in items[:index])
+            if (
+                binds
+                and first
+                and not compacted
+                and origin.before != digest_of(read.blocks)
+                and not _inside_reply(items, index)
+            ):
                 read.dropped.append(where)
         read.blocks.append(canonical(item))
     read.digest = digest_of(read.blocks)

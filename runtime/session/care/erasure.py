@@ -180,6 +180,7 @@ class _Lines:
         new = dict(raw)
         if entry.id in self._stale and record.summary is not None:
             new["summary"] = ERASED_SUMMARY
+            new.pop("item", None)  # nobody can tell what it holds
         if record.quote is not None and self._quotes_redacted(record):
             new |= self._replaced(raw, "quote")
         for name in ("pins", "inbox"):

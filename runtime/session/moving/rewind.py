@@ -204,9 +204,11 @@ def _untold(tree: Tree, identity: int, head: HeadRecord) -> HeadRecord:
     if not unseen:
         return head
     told = head.quote is not None and (head.quoted in unseen or identity in unseen)
+    stale = identity in stale_summaries(tree.entries)
     return replace(
         head,
-        summary=STALE_SUMMARY if identity in stale_summaries(tree.entries) else head.summary,
+        summary=STALE_SUMMARY if stale else head.summary,
+        item=None if stale else head.item,
         pins=tuple(pin for pin in head.pins if pin.entry not in unseen),
         quote=REDACTED if told else head.quote,
         open_calls=tuple(call for call in head.open_calls if call[0] not in unseen),

@@ -146,7 +146,7 @@ class Rendering:
                 self._system(entry, record)
             case HeadRecord(placement="last") as record if self.head is not None and entry.id == self.head.id:
                 if record.summary is not None:
-                    self.messages.append(summary_message(self._edits, entry, record.summary))
+                    self.messages.append(summary_message(self._edits, entry, record.summary, record.item))
             case BranchSummaryRecord(text=text):
                 self.messages.append(said_by_none(self._edits, entry, "branch", [Text(text)], OTHER_BRANCH))
             case ExtensionRecord(before=None):

@@ -10,7 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from governors.messages import AssistantMessage, Document, Image, Text, Thinking, ToolCall, ToolResult, UserMessage
+from governors.messages import (
+    AssistantMessage,
+    CompactionItem,
+    Document,
+    Image,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
 from governors.repair import late_result, stand_in
 from governors.snip import OMITTED_STEPS
 
@@ -85,16 +95,19 @@ def late_message(edits: Edits, entry: Entry, record: ResultRecord) -> UserMessag
     return made(entry, f"late/{edits.key(entry.id)}", make)
 
 
-def summary_message(edits: Edits, head: Entry, summary: str) -> UserMessage:
-    """A head's summary of what it put out of view."""
-    return said_by_none(edits, head, "summary", [Text(summary)], SUMMARY)
+def summary_message(edits: Edits, head: Entry, summary: str, item: CompactionItem | None = None) -> UserMessage:
+    """A head's summary of what it put out of view; `item` goes in its place to models that can read it."""
+    said = said_by_none(edits, head, "summary", [Text(summary)], SUMMARY)
+    if item is None or edits.is_redacted(head.id):
+        return said
+    return made(head, f"item/{edits.key(head.id)}", lambda: replace(said, item=item))
 
 
 def leading_messages(edits: Edits, head: Entry, record: HeadRecord) -> list[UserMessage]:
     """What a head says before all else: its summary, if that stands first, its pins, its quote."""
     leading: list[UserMessage] = []
     if record.placement == "first" and record.summary is not None:
-        leading.append(summary_message(edits, head, record.summary))
+        leading.append(summary_message(edits, head, record.summary, record.item))
     if record.pins:
         redacted = edits.is_redacted
         hidden = ",".join(str(pin.entry) for pin in record.pins if redacted(pin.entry))

@@ -215,7 +215,7 @@ def test_foreign_payloads_are_read_as_they_stand() -> None:
     ("given", "place"),
     [
         ([7], "input[0]"),
-        ([{"type": "compaction", "encrypted_content": "e"}], "input[0]"),
+        ([{"type": "web_search_call"}], "input[0]"),
         ([{"role": "tool", "content": "x"}], "input[0].role"),
         ([{"role": "user", "content": 7}], "input[0].content"),
         ([{"role": "user", "content": [7]}], "input[0].content[0]"),
