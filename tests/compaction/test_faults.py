@@ -236,7 +236,7 @@ async def test_fault_a_failed_compaction_left_a_latch(tmp_path: Path) -> None:
         receipt = await it.agent.compactions.by_hand()
         assert receipt.result == "failed" and it.agent.state.value == "idle"
         assert ends(await it.say("Are you there?")) == [None]
-        assert len(it.records(CompactionRecord)) <= 12
+        assert len(it.records(CompactionRecord)) < 31, "less than once a message, counting those while nobody talks"
 
 
 WORDINGS = [
