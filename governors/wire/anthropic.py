@@ -62,6 +62,8 @@ MEDIA_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 #: Tokens of thinking for models that take a budget. At least 1,024, and below max_tokens (A7).
 BUDGETS: Mapping[str, int] = {"low": 2_048, "medium": 8_192, "high": 16_384, "max": 32_000}
 LEAST_BUDGET = 1_024
+#: Of max_tokens, one part in so many is kept for the answer: thinking that takes all of it leaves none.
+ANSWER_SHARE = 8
 
 Block = dict[str, Any]
 
@@ -135,7 +137,7 @@ def _thinking_fields(
         return {"output_config": {"effort": level}}
     if abilities.thinking == "adaptive":
         return {"thinking": {"type": "adaptive", **_binding(abilities)}, "output_config": {"effort": level}}
-    budget = min(BUDGETS[level], max_output - 1)
+    budget = min(BUDGETS[level], max_output - max(1, max_output // ANSWER_SHARE))
     if budget < LEAST_BUDGET or _continues_without_thinking(parts["messages"]):
         return {}
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}
